@@ -1,0 +1,288 @@
+"""Runs a model over texts and gives the token states of any layer, real tokens only.
+
+The only file that imports transformers. Weights come as safetensors; code from a model's folder runs only for ids that
+the owner has allow-listed. Texts are batched by length, so that little is computed on padding, and every state is
+written straight to its text's place: memory holds the layers asked for and one batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from components.errors import Cancelled, DataError, ModelError, shown
+from components.models import Declared, ModelRef, declared
+from components.types import FINAL, CancelEvent, FloatArray, IntArray, Layer, Progress, TokenStates, no_progress
+
+UNKNOWN_WARNING = 0.05
+"""Above this share of unknown tokens the numbers say little about the texts (an English model on Korean, say)."""
+
+
+@dataclass(frozen=True)
+class Tokenised:
+    """Token numbers of texts, cut at the model's limit.
+
+    Attributes:
+        ids: one int array a text, special tokens included.
+        special: one bool array a text, True at special tokens.
+        full_lengths: (n_texts,) token counts before the cut.
+        max_length: the limit, or None.
+        unknown: (n_texts,) unknown tokens kept.
+    """
+
+    ids: tuple[IntArray, ...]
+    special: tuple[np.ndarray[Any, np.dtype[np.bool_]], ...]
+    full_lengths: IntArray
+    max_length: int | None
+    unknown: IntArray
+
+    @property
+    def cut(self) -> IntArray:
+        """Numbers of the texts that were cut."""
+        return np.flatnonzero(self.full_lengths > np.array([len(x) for x in self.ids]))
+
+    @property
+    def unknown_share(self) -> float:
+        """Unknown tokens among the tokens that are not special, 0 when there are none."""
+        plain = sum(int((~s).sum()) for s in self.special)
+        return float(self.unknown.sum()) / plain if plain else 0.0
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Token states of texts at the layers asked for, and what was cut or unknown on the way."""
+
+    states: Mapping[Layer, TokenStates]
+    tokenised: Tokenised
+
+
+class Encoder:
+    """A loaded model. Use ``load_encoder``.
+
+    Attributes:
+        ref: which model.
+        declared: what its files declare.
+        n_layers: L; layers run 0 (embedding output) .. L, and "final" (what pooling sees).
+        dim: of a token state.
+        device: "cpu", "cuda" or "mps".
+        max_length: tokens after which a text is cut, special ones included; None when the model names none.
+    """
+
+    def __init__(self, ref: ModelRef, model: Any, tokenizer: Any, device: str) -> None:
+        self.ref, self.model, self.tokenizer, self.device = ref, model, tokenizer, device
+        self.declared: Declared = declared(ref.folder)
+        config = model.config
+        self.n_layers = int(config.num_hidden_layers)
+        self.dim = int(config.hidden_size)
+        self.max_length = _max_length(self.declared, config, tokenizer)
+        self._blocks = _blocks(model, self.n_layers)
+
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        return (*range(self.n_layers + 1), FINAL)
+
+    def check_layer(self, layer: Layer) -> Layer:
+        """The layer, or a DataError naming the layers there are."""
+        if layer in self.layers:
+            return layer
+        raise DataError("layer", f"must lie in 0..{self.n_layers} or be {FINAL!r} for {self.ref.model_id}",
+                        shown(layer), "choose one of these")
+
+    def tokenise(self, texts: Sequence[str], prompt: str = "") -> Tokenised:
+        """Token numbers of the texts, with the prompt in front of each, cut at ``max_length``."""
+        given = [prompt + text for text in texts]
+        if self.declared.lower_case:
+            given = [text.lower() for text in given]
+        whole = self.tokenizer(given, truncation=False, return_special_tokens_mask=True, verbose=False)
+        ids, special = whole["input_ids"], whole["special_tokens_mask"]
+        lengths = np.array([len(x) for x in ids], dtype=np.int64)
+        for i in np.flatnonzero(lengths > self.max_length) if self.max_length else ():
+            short = self.tokenizer(given[i], truncation=True, max_length=self.max_length,
+                                   return_special_tokens_mask=True)
+            ids[i], special[i] = short["input_ids"], short["special_tokens_mask"]
+        id_arrays = tuple(np.asarray(x, dtype=np.int64) for x in ids)
+        masks = tuple(np.asarray(x, dtype=bool) for x in special)
+        unk = self.tokenizer.unk_token_id
+        unknown = np.array([0 if unk is None else int(((x == unk) & ~m).sum())
+                            for x, m in zip(id_arrays, masks, strict=True)], dtype=np.int64)
+        return Tokenised(id_arrays, masks, lengths, self.max_length, unknown)
+
+    def token_states(self, texts: Sequence[str], layers: Collection[Layer], *, special_tokens: bool = True,
+                     prompt: str = "", batch_size: int = 32, padding_side: str = "right",
+                     progress: Progress = no_progress, cancelled: CancelEvent | None = None) -> Encoded:
+        """Token states of each text at each layer asked for.
+
+        Args:
+            texts: at least one.
+            layers: of 0..L and "final".
+            special_tokens: keep [CLS], [SEP], <s> ... (as in the paper), or leave them out.
+            prompt: put in front of every text; its tokens count like others.
+            batch_size: texts at a time; halved and retried when memory runs out.
+            padding_side: "right" or "left"; results do not depend on it.
+
+        Returns:
+            States in float32, in the order of the texts.
+
+        Raises:
+            DataError: a layer the model does not have.
+            Cancelled: the event was set.
+        """
+        for layer in layers:
+            self.check_layer(layer)
+        tokenised = self.tokenise(texts, prompt)
+        kept = [np.ones(len(m), bool) if special_tokens else ~m for m in tokenised.special]
+        offsets = np.concatenate([[0], np.cumsum([int(k.sum()) for k in kept])]).astype(np.int64)
+        out = {layer: np.empty((int(offsets[-1]), self.dim), dtype=np.float32) for layer in layers}
+        order = np.argsort([-len(x) for x in tokenised.ids], kind="stable")
+        waiting = [order[k:k + batch_size] for k in range(0, len(order), batch_size)][::-1]
+        done = 0
+        while waiting:
+            if cancelled is not None and cancelled.is_set():
+                raise Cancelled
+            batch = waiting.pop()
+            try:
+                self._encode_batch(batch, tokenised, kept, offsets, out, padding_side)
+            except (torch.OutOfMemoryError, RuntimeError, MemoryError) as error:
+                if not _out_of_memory(error) or len(batch) == 1:
+                    raise
+                if self.device == "cuda":
+                    torch.cuda.empty_cache()
+                half = len(batch) // 2
+                waiting += [batch[half:], batch[:half]]
+                continue
+            done += len(batch)
+            progress(done, len(texts), "Encoding texts")
+        return Encoded({layer: TokenStates(array, offsets) for layer, array in out.items()}, tokenised)
+
+    def _encode_batch(self, batch: IntArray, tokenised: Tokenised, kept: Sequence[Any], offsets: IntArray,
+                      out: Mapping[Layer, FloatArray], padding_side: str) -> None:
+        width = max(len(tokenised.ids[i]) for i in batch)
+        ids = np.full((len(batch), width), _pad_id(self.tokenizer), dtype=np.int64)
+        real = np.zeros((len(batch), width), dtype=np.int64)
+        wanted = np.zeros((len(batch), width), dtype=bool)
+        for row, i in enumerate(batch):
+            n = len(tokenised.ids[i])
+            at = slice(0, n) if padding_side == "right" else slice(width - n, width)
+            ids[row, at], real[row, at], wanted[row, at] = tokenised.ids[i], 1, kept[i]
+        rows = np.concatenate([np.arange(offsets[i], offsets[i + 1]) for i in batch])
+        chosen = torch.from_numpy(wanted).to(self.device)
+        for layer, hidden in self.hidden_states(ids, real, out.keys()).items():
+            out[layer][rows] = hidden[chosen].float().cpu().numpy()
+
+    def hidden_states(self, ids: IntArray, real: IntArray, layers: Collection[Layer]) -> dict[Layer, torch.Tensor]:
+        """One forward pass: (n_texts, width, dim) per layer, padding still in.
+
+        Layer L is taken from the last block itself, since some models normalise once more after it and transformers
+        then returns the normalised state as the last hidden state ("final").
+        """
+        last: list[torch.Tensor] = []
+        hook = None
+        if self._blocks is not None and self.n_layers in layers:
+            hook = self._blocks[-1].register_forward_hook(
+                lambda _m, _i, output: last.append(output[0] if isinstance(output, tuple) else output))
+        try:
+            with torch.inference_mode():
+                result = self.model(input_ids=torch.from_numpy(ids).to(self.device),
+                                    attention_mask=torch.from_numpy(real).to(self.device),
+                                    output_hidden_states=True, return_dict=True)
+        finally:
+            if hook is not None:
+                hook.remove()
+        states: dict[Layer, torch.Tensor] = {}
+        for layer in layers:
+            if layer == FINAL:
+                states[layer] = result.last_hidden_state
+            elif layer == self.n_layers and last:
+                states[layer] = last[0]
+            else:
+                states[layer] = result.hidden_states[int(layer)]
+        return states
+
+
+def load_encoder(ref: ModelRef, *, device: str = "auto", allow_remote_code: Collection[str] = ()) -> Encoder:
+    """Loads a model's safetensors weights in float32 onto a device.
+
+    Args:
+        ref: from ``resolve_model``.
+        device: "auto" (CUDA, then MPS, then CPU), "cpu", "cuda", "cuda:1", "mps".
+        allow_remote_code: model ids whose own Python code may run.
+
+    Raises:
+        ModelError: unknown device, weights or tokenizer that cannot be read, code that is not allowed.
+    """
+    from transformers import AutoConfig, AutoModel, AutoTokenizer
+    from transformers.utils import logging
+
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    where = choose_device(device)
+    folder = ref.folder / declared(ref.folder).subfolder
+    remote = ref.model_id in allow_remote_code
+    try:
+        config = AutoConfig.from_pretrained(folder, trust_remote_code=remote, local_files_only=True)
+        place = folder if (folder / "tokenizer_config.json").is_file() or folder == ref.folder else ref.folder
+        tokenizer = AutoTokenizer.from_pretrained(place, trust_remote_code=remote, local_files_only=True)
+        model = AutoModel.from_pretrained(folder, config=config, trust_remote_code=remote, local_files_only=True,
+                                          use_safetensors=True, dtype=torch.float32)
+    except Exception as error:
+        if "trust_remote_code" in str(error):
+            raise ModelError(f"model {ref.model_id}", "must run without code of its own",
+                             "a configuration that asks for code from its folder",
+                             "let the owner add it to POOLSCOPE_ALLOW_REMOTE_CODE, or choose another model") from error
+        raise ModelError(f"model {ref.model_id}", "must load with transformers",
+                         f"{type(error).__name__}: {shown(str(error).splitlines()[0] if str(error) else '')}",
+                         "check that the folder holds a whole encoder") from error
+    if getattr(config, "is_encoder_decoder", False):
+        model = model.get_encoder()
+    return Encoder(ref, model.eval().to(where), tokenizer, where)
+
+
+def choose_device(device: str) -> str:
+    """The torch device to use; "auto" takes CUDA, then MPS, then CPU.
+
+    Raises:
+        ModelError: a device that is not here.
+    """
+    there = ["cpu"]
+    if torch.cuda.is_available():
+        there.append("cuda")
+    if torch.backends.mps.is_available():
+        there.append("mps")
+    if device == "auto":
+        return there[-1]
+    if device.split(":")[0] not in there:
+        raise ModelError("device", f"must be auto or one of {', '.join(there)} on this machine", shown(device),
+                         "choose one of these")
+    return device
+
+
+def _max_length(stated: Declared, config: Any, tokenizer: Any) -> int | None:
+    if stated.max_length:
+        return stated.max_length
+    limits = [int(x) for x in (getattr(config, "max_position_embeddings", None), tokenizer.model_max_length)
+              if isinstance(x, int) and 0 < x < 10**9]
+    return min(limits) if limits else None
+
+
+def _pad_id(tokenizer: Any) -> int:
+    """Padding is masked, so a model without a pad token can be padded with any token it has."""
+    for token in (tokenizer.pad_token_id, tokenizer.eos_token_id):
+        if token is not None:
+            return int(token)
+    return 0
+
+
+def _blocks(model: torch.nn.Module, n_layers: int) -> torch.nn.ModuleList | None:
+    """The list of transformer blocks, or None for models that share one block between layers."""
+    lists = [m for m in model.modules() if isinstance(m, torch.nn.ModuleList) and len(m) == n_layers]
+    return lists[0] if lists else None
+
+
+def _out_of_memory(error: BaseException) -> bool:
+    text = str(error).lower()
+    return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or "out of memory" in text \
+        or "can't allocate memory" in text

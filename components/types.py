@@ -1,0 +1,153 @@
+"""Frozen dataclasses of arrays that cross module borders; each checks its shapes when made.
+
+Axes have one vocabulary everywhere: ``(n_texts, dim)``, ``(n_tokens, dim)``, ``(n_layers + 1, ...)``. Layer 0 is the
+embedding output, layer L the output of the last block, and "final" what pooling sees (they differ only in models that
+normalise once more after the last block). Arrays are made read-only, since results are shared between sessions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from components.errors import DataError
+
+FloatArray = NDArray[np.floating[Any]]
+IntArray = NDArray[np.integer[Any]]
+
+FINAL = "final"
+Layer = int | str
+"""A layer number 0..L, or ``FINAL``."""
+
+Progress = Callable[[int, int, str], None]
+"""Called as ``progress(done, total, stage)``; total 0 means that the end is not known."""
+
+
+class CancelEvent(Protocol):
+    """What a long computation asks between two chunks (a ``threading.Event`` will do)."""
+
+    def is_set(self) -> bool: ...
+
+
+def no_progress(done: int, total: int, message: str) -> None:
+    """The progress callable of those who do not watch."""
+
+
+def frozen(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The array, marked read-only."""
+    array.flags.writeable = False
+    return array
+
+
+def texts_digest(texts: Sequence[str], second: Sequence[str] | None = None) -> str:
+    """sha256 (hex) of the texts in order, lengths included so that no two lists can collide by concatenation."""
+    h = hashlib.sha256(b"poolscope-texts-1")
+    for column in (texts, second or ()):
+        h.update(len(column).to_bytes(8, "big"))
+        for text in column:
+            raw = text.encode("utf-8", "surrogatepass")
+            h.update(len(raw).to_bytes(8, "big"))
+            h.update(raw)
+    return h.hexdigest()
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Texts to be compared with each other.
+
+    Attributes:
+        name: what to call it on screen (a bundled name, or a file's name without its folder).
+        texts: the texts, in the file's order.
+        labels: one label a text (a subject, say), or empty.
+        label_name: what the labels are, for legends ("subject").
+        notes: sentences about what was read and changed ("3 blank lines were skipped: lines 4, 9, 17").
+        source: where it comes from and under which licence, for captions.
+    """
+
+    name: str
+    texts: tuple[str, ...]
+    labels: tuple[str, ...] = ()
+    label_name: str = ""
+    notes: tuple[str, ...] = ()
+    source: str = ""
+    digest: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        if self.labels and len(self.labels) != len(self.texts):
+            raise DataError("labels", "must be one for each text", f"{len(self.labels)} for {len(self.texts)} texts",
+                            "give as many labels as texts, or none")
+        object.__setattr__(self, "digest", texts_digest(self.texts))
+
+
+@dataclass(frozen=True)
+class PairList:
+    """Pairs of texts given row by row (not all pairs of a corpus)."""
+
+    name: str
+    texts_a: tuple[str, ...]
+    texts_b: tuple[str, ...]
+    labels: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    source: str = ""
+    digest: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        if len(self.texts_a) != len(self.texts_b) or (self.labels and len(self.labels) != len(self.texts_a)):
+            raise DataError("pairs", "must have as many first texts as second texts and labels",
+                            f"{len(self.texts_a)}, {len(self.texts_b)} and {len(self.labels)}", "give whole rows")
+        object.__setattr__(self, "digest", texts_digest(self.texts_a, self.texts_b))
+
+
+@dataclass(frozen=True)
+class TokenStates:
+    """Token states of many texts at one layer, without padding, one after the other.
+
+    Attributes:
+        states: (total_tokens, dim) float32 or float64.
+        offsets: (n_texts + 1,) int64; text i's tokens are ``states[offsets[i]:offsets[i + 1]]``.
+    """
+
+    states: FloatArray
+    offsets: IntArray
+
+    def __post_init__(self) -> None:
+        if self.states.ndim != 2 or self.offsets.ndim != 1 or self.offsets[0] != 0 \
+                or self.offsets[-1] != len(self.states) or (np.diff(self.offsets) < 0).any():
+            raise DataError("token states", "must be (total_tokens, dim) with rising offsets from 0 to total_tokens",
+                            f"states {self.states.shape}, offsets {self.offsets.shape}", "rebuild the offsets")
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, i: int) -> FloatArray:
+        """Text i's tokens, (n_tokens, dim)."""
+        return self.states[self.offsets[i]:self.offsets[i + 1]]
+
+    @property
+    def dim(self) -> int:
+        return int(self.states.shape[1])
+
+    @property
+    def lengths(self) -> IntArray:
+        """(n_texts,) tokens per text."""
+        return np.diff(self.offsets)
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean with its interval and what it rests on; ``low``/``high`` are None where no interval can be given."""
+
+    value: float
+    low: float | None
+    high: float | None
+    n: int
+    of: str
+    """What n counts: "texts", "pairs", "cycles"."""
+
+    def as_dict(self) -> Mapping[str, float | int | str | None]:
+        return {"value": self.value, "low": self.low, "high": self.high, "n": self.n, "of": self.of}
