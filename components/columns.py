@@ -18,7 +18,16 @@ PAIR_NAMES = (("text_a", "text_b"), ("text1", "text2"), ("sentence1", "sentence2
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
+def check_any_row(table: Table) -> None:
+    """Raises DataError when the file has no rows at all."""
+    if not table.numbers:
+        header = table.columns and table.extension != ".txt"
+        raise DataError(table.argument, "must hold texts", "a header and no rows" if header else "blank lines only",
+                        "put texts into it")
+
+
 def check_column(table: Table, column: str, what: str) -> str:
+    """The column's name; raises DataError when the table has no such column."""
     if table.extension == ".txt":
         raise DataError(what, "must be left out for a .txt", shown(column), "give no column, or a table with columns")
     if column not in table.columns:
@@ -27,24 +36,26 @@ def check_column(table: Table, column: str, what: str) -> str:
 
 
 def _choices(columns: Sequence[str]) -> str:
-    return f"choose {listed([shown(name) for name in columns])}" if columns else "give the file some rows"
+    return f"choose {listed([shown(name) for name in columns])}" if columns else "write rows with columns"
 
 
 def chosen_column(table: Table, label_column: str | None, notes: list[str]) -> str:
-    """The column of the texts when none was asked for."""
-    candidates = [name for name in table.text_columns if name != label_column]
-    if len(candidates) > 1:
-        named = [name for name in candidates if name.strip().casefold() in TEXT_NAMES]
-        candidates = named if len(named) == 1 else candidates
+    """The column of the texts when none was asked for: the one with a usual name, or else the only one of texts.
+
+    A column with a usual name is taken even if its cells turn out not to be texts, since a sentence about them is
+    better than the texts of some other column, of identifiers say.
+    """
+    named = [name for name in table.columns if name.strip().casefold() in TEXT_NAMES and name != label_column]
+    candidates = named or [name for name in table.text_columns if name != label_column]
     if len(candidates) != 1:
-        if not table.numbers:
-            raise DataError(table.argument, "must hold at least two texts", "a header and no rows", "add rows to it")
-        raise DataError(f"the column of {table.argument}", "must be given, unless one text column stands out as the "
-                        f"only one or as {', '.join(TEXT_NAMES)}",
+        raise DataError(f"the column of {table.argument}", "must be given, unless it is the only one of texts or the "
+                        f"only one called {', '.join(TEXT_NAMES)}",
                         f"{plural(len(candidates), 'text column')} among {listed([shown(c) for c in table.columns])}",
                         _choices(candidates or table.columns))
     name = candidates[0]
-    if table.extension in DELIMITERS and name.strip().casefold() not in TEXT_NAMES:
+    if named:
+        return name
+    if table.extension in DELIMITERS and len(table.columns) == 1:
         own = DELIMITERS[table.extension]
         other = next((d for d in DELIMITER_NAMES if d != own and d in name), None)
         if other:
@@ -52,6 +63,8 @@ def chosen_column(table: Table, label_column: str | None, notes: list[str]) -> s
                             f"a {DELIMITER_NAMES[other]} in its only column name {shown(name)}",
                             f"save it with {DELIMITER_NAMES[own]}s, or give that column's name if it is one")
         notes.append(f"The first line was read as the name of the column, {shown(name)}.")
+    else:
+        notes.append(f"The texts are those of column {shown(name)}.")
     return name
 
 
@@ -66,8 +79,8 @@ def texts_of(table: Table, column: str, limits: ReadLimits, notes: list[str]) ->
         elif value is None:
             found["null"].append(number)
         elif not isinstance(value, str):
-            raise DataError(table.at(number), f"must hold a text in {shown(column)}",
-                            f"{shown(value)} of type {type(value).__name__}", "write it as a text, or choose another column")
+            raise DataError(table.at(number), f"must hold a text in {shown(column)}", _typed(value),
+                            "write it as a text, or choose another column")
         elif not value.strip():
             found["blank"].append(number)
         else:
@@ -90,6 +103,10 @@ def texts_of(table: Table, column: str, limits: ReadLimits, notes: list[str]) ->
     return texts
 
 
+def _typed(value: object) -> str:
+    return f"{shown(value)} of type {type(value).__name__}"
+
+
 def _check_text(text: str, where: str, limits: ReadLimits) -> None:
     if len(text) > limits.max_text_chars:
         raise DataError(where, f"must be at most {limits.max_text_chars:,} characters long", f"{len(text):,}",
@@ -107,9 +124,8 @@ def labels_of(table: Table, column: str, limits: ReadLimits) -> list[str]:
     labels: list[str] = []
     for number, value in zip(table.numbers, table.cells(column), strict=True):
         if value is not None and not isinstance(value, str | int | float):
-            found = "no such column" if value is MISSING else f"{shown(value)} of type {type(value).__name__}"
-            raise DataError(table.at(number), f"must hold a label in {shown(column)}", found,
-                            "write a text or a number")
+            raise DataError(table.at(number), f"must hold a label in {shown(column)}",
+                            "no such column" if value is MISSING else _typed(value), "write a text or a number")
         label = "" if value is None else str(value)
         _check_text(label, table.at(number), limits)
         labels.append(label)
@@ -117,7 +133,7 @@ def labels_of(table: Table, column: str, limits: ReadLimits) -> list[str]:
 
 
 def _places(unit: str, numbers: Sequence[int]) -> str:
-    return f"{unit}{'' if len(numbers) == 1 else 's'} {listed([f'{n:,}' for n in numbers])}"
+    return f"{unit}{'' if len(numbers) == 1 else 's'} {listed(numbers)}"
 
 
 def _were(n: int, noun: str) -> str:
@@ -125,6 +141,7 @@ def _were(n: int, noun: str) -> str:
 
 
 def note_blank_lines(table: Table, notes: list[str]) -> None:
+    """Notes the lines that hold nothing."""
     if table.blank_lines:
         notes.append(f"{_were(len(table.blank_lines), 'blank line')} skipped: {_places('line', table.blank_lines)}.")
 
@@ -145,6 +162,7 @@ def note_repeats(table: Table, items: Sequence[Hashable], rows: Sequence[int], n
 
 
 def pair_columns(table: Table, text_a: str | None, text_b: str | None) -> tuple[str, str]:
+    """The two columns of a pair list, chosen by the usual names when none was asked for."""
     if table.extension == ".txt":
         raise DataError(table.argument, "must be a table with two columns of texts",
                         "a .txt, which has one text a line", "use a .csv, .tsv, .jsonl or .parquet")
@@ -156,7 +174,9 @@ def pair_columns(table: Table, text_a: str | None, text_b: str | None) -> tuple[
             raise DataError(f"the two text columns of {table.argument}", f"must be named, unless they are {known}",
                             f"the columns {listed([shown(c) for c in table.columns])}", "give both columns' names")
         return found[0]
-    if text_a is None or text_b is None or text_a == text_b:
-        raise DataError("the two text columns", "must be two different columns",
-                        "only one" if text_a != text_b else f"{shown(text_a)} twice", _choices(table.columns))
+    if text_a is None or text_b is None:
+        raise DataError("the two text columns", "must be given together", f"only {shown(text_a or text_b)}",
+                        _choices(table.columns))
+    if text_a == text_b:
+        raise DataError("the two text columns", "must differ", f"{shown(text_a)} twice", _choices(table.columns))
     return check_column(table, text_a, "column of first texts"), check_column(table, text_b, "column of second texts")

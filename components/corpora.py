@@ -8,6 +8,7 @@ texts have the same digest, whichever of the formats they came in.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePath
@@ -15,6 +16,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from components.columns import (
+    check_any_row,
     check_column,
     chosen_column,
     labels_of,
@@ -24,7 +26,7 @@ from components.columns import (
     texts_of,
 )
 from components.errors import DataError, shown
-from components.files import DEFAULT_LIMITS, ReadLimits, check_exists, listed, plural, read_file, shown_path
+from components.files import DEFAULT_LIMITS, ReadLimits, listed, plural, read_file, shown_path
 from components.tables import Table, extension_of, read_table
 from components.types import Corpus, PairList
 
@@ -83,7 +85,8 @@ def load_corpus(name_or_path: str | Path, column: str | None = None, limits: Rea
     name, data, entry = _fetch(name_or_path, "corpus", limits)
     if entry is None:
         return read_corpus_bytes(name, data, column, limits, label_column)
-    return _corpus(entry.name, read_table(name, data, _called(name), limits), entry.text_columns[0] if column is None else column,
+    return _corpus(entry.name, read_table(name, data, _called(name), limits),
+                   entry.text_columns[0] if column is None else column,
                    entry.label_column if label_column is None else label_column, limits, entry.source)
 
 
@@ -151,13 +154,12 @@ def _fetch(name_or_path: str | Path, kind: Literal["corpus", "pairs"],
                          "restore the data folder from the repository")
         return entry.file, data, entry
     path = Path(name_or_path)
-    if not str(name_or_path) or (not path.suffix and path.name == str(path) and not path.exists()):
+    if not str(name_or_path) or (not path.suffix and path.name == str(path) and not os.path.lexists(path)):
         raise DataError(f"{shown_path(name_or_path)}", f"must be a file or the name of {wanted} that is bundled",
                         "neither", f"choose {names}, or give the path of a file")
     argument = f"file {shown_path(path)}"
     way_out = f"check the spelling and the folder, or choose a bundled one ({names})"
-    if not path.is_dir():  # read_file has the better sentence for a folder
-        check_exists(path, argument, way_out)
+    if os.path.isfile(path):  # read_file has the better sentence for a folder, a pipe or a path to nothing
         extension_of(path, argument)
     return _displayed(path.name), read_file(path, argument, limits, way_out), None
 
@@ -165,6 +167,7 @@ def _fetch(name_or_path: str | Path, kind: Literal["corpus", "pairs"],
 def _corpus(name: str, table: Table, column: str | None, label_column: str | None, limits: ReadLimits,
             source: str = "") -> Corpus:
     notes: list[str] = []
+    check_any_row(table)
     if label_column is not None:
         check_column(table, label_column, "label column")
     chosen = chosen_column(table, label_column, notes) if column is None else check_column(table, column, "column")
@@ -185,6 +188,7 @@ def _corpus(name: str, table: Table, column: str | None, label_column: str | Non
 def _pairs(name: str, table: Table, text_a: str | None, text_b: str | None, label: str | None, limits: ReadLimits,
            source: str = "") -> PairList:
     notes: list[str] = []
+    check_any_row(table)
     column_a, column_b = pair_columns(table, text_a, text_b)
     if label is not None:
         check_column(table, label, "label column")

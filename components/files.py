@@ -2,8 +2,8 @@
 
 A path is refused by what it is (a folder, a device, a file too large) before anything is read from it, so that
 ``/dev/zero`` or a pipe nobody writes to cannot hold the program up. Text is UTF-8 and nothing is guessed: a byte that
-is not UTF-8 is reported with its place instead of being replaced. A line is what an editor shows: it ends at LF, CR LF or
-CR, and at no other character (``str.splitlines`` would also split at U+2028 and at form feeds, inside a text).
+is not UTF-8 is reported with its place instead of being replaced. A line is what an editor shows: it ends at LF, CR LF
+or CR, and at no other character (``str.splitlines`` would also split at U+2028 and at form feeds, inside a text).
 """
 
 from __future__ import annotations
@@ -68,33 +68,20 @@ def plural(n: int, noun: str) -> str:
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
-def check_exists(path: Path, argument: str, way_out: str) -> os.stat_result:
-    """The path's status.
-
-    Args:
-        path: where to look.
-        argument: how sentences call it.
-        way_out: what to do when nothing is there.
-
-    Raises:
-        DataError: nothing is there, or it cannot be reached.
-    """
-    try:
-        return os.stat(path)
-    except (FileNotFoundError, NotADirectoryError):
-        raise DataError(argument, "must exist", "nothing at that path", way_out) from None
-    except (OSError, ValueError) as error:
-        raise _unreadable(argument, error) from error
-
-
 def read_file(path: Path, argument: str, limits: ReadLimits, way_out: str) -> bytes:
     """All bytes of a regular file that is small enough.
+
+    Args:
+        path: the file.
+        argument: how sentences call it.
+        limits: of which ``max_file_bytes`` counts here.
+        way_out: what to do when nothing is at the path.
 
     Raises:
         DataError: the path is missing, a folder, a pipe or device, unreadable, or larger than ``max_file_bytes``.
     """
-    _check_regular(check_exists(path, argument, way_out).st_mode, argument)
     try:
+        _check_regular(os.stat(path).st_mode, argument)
         # Not blocking, and asked again once it is open: the path may have been replaced by a pipe since.
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
         with open(descriptor, "rb") as file:
@@ -102,7 +89,9 @@ def read_file(path: Path, argument: str, limits: ReadLimits, way_out: str) -> by
             _check_regular(status.st_mode, argument)
             check_size(status.st_size, argument, limits)
             data = file.read(limits.max_file_bytes + 1)
-    except OSError as error:
+    except (FileNotFoundError, NotADirectoryError):
+        raise DataError(argument, "must exist", "nothing at that path", way_out) from None
+    except (OSError, ValueError) as error:
         raise _unreadable(argument, error) from error
     check_size(len(data), argument, limits)
     return data
@@ -144,6 +133,11 @@ def count_breaks(text: str) -> int:
     return text.count("\n") + text.count("\r") - text.count("\r\n")
 
 
+def count_lines(text: str) -> int:
+    """How many lines ``split_lines`` would give."""
+    return count_breaks(text) + (not text.endswith(("\n", "\r")))
+
+
 def split_lines(text: str) -> list[str]:
     """The lines without their ends; a line end at the very end of the text starts no further line."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
@@ -168,11 +162,11 @@ def decode(data: bytes, argument: str) -> str:
     except UnicodeDecodeError as error:
         at = error.start + skipped
         line = count_breaks(data[skipped:at].decode("utf-8")) + 1
-        raise DataError(argument, "must be UTF-8 text", f"byte 0x{data[at]:02x} at offset {at:,} in line {line:,}",
+        raise DataError(argument, "must be UTF-8 text", f"byte 0x{data[at]:02x} at offset {at:,} in line {line}",
                         "save it as UTF-8") from None
     nul = text.find("\0")
     if nul >= 0:
         line = count_breaks(text[:nul]) + 1
-        raise DataError(f"line {line:,} of {argument}", "must hold text", "a NUL character",
+        raise DataError(f"line {line} of {argument}", "must hold text", "a NUL character",
                         "remove it, or save the file as UTF-8 text if it is in another format")
     return text

@@ -27,7 +27,8 @@ from numpy.typing import NDArray
 
 from components.errors import Cancelled
 from components.moments import TextMoments
-from components.socm import GRAM_LIMIT, alignment, bures_quarter, root_traces, size_part
+from components.pair_parts import alignment, size_part
+from components.socm import GRAM_LIMIT, bures_quarter, root_traces
 from components.types import CancelEvent, FloatArray, IntArray, Progress, no_progress
 
 GROUP_ROWS = 768

@@ -13,8 +13,6 @@ references stand beside it:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,49 +23,12 @@ from components.moments import text_moments
 from components.pair_scan import n_pairs_of, pair_of_index
 from components.socm import pairwise_statistics
 from components.statistics import MIN_CYCLES, balanced_pairs, cycle_mean, jackknife_ratio, mean_interval
-from components.types import IntArray, Interval, TokenStates
+from components.types import IntArray, Interval, References, TokenStates
 
 MIN_TOKENS = 20
 """A text takes part in the finite-sample reference from this many tokens on: ten to a half."""
 SPLITS = 4
 """Random splits averaged per text."""
-
-
-@dataclass(frozen=True)
-class References:
-    """Both references of one corpus, model and layer; an entry is None where it cannot be given, with the reason.
-
-    Attributes:
-        within, between: mean d_sigma between halves of one text, and of two.
-        ratio: within / between, jackknifed over texts.
-        half_tokens: mean number of tokens in a half.
-        unrelated: d_sigma between texts made of shuffled tokens.
-        unrelated_norm, norm: median ||mu|| of those, and of the real texts.
-        missing: sentences on what is not given and why.
-    """
-
-    within: Interval | None
-    between: Interval | None
-    ratio: Interval | None
-    half_tokens: float | None
-    unrelated: Interval | None
-    unrelated_norm: float | None
-    norm: float
-    missing: tuple[str, ...] = ()
-
-    def as_dict(self) -> Mapping[str, Any]:
-        def plain(value: Any) -> Any:
-            return value.as_dict() if isinstance(value, Interval) else value
-
-        return {name: list(self.missing) if name == "missing" else plain(getattr(self, name))
-                for name in self.__dataclass_fields__}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> References:
-        def rich(value: Any) -> Any:
-            return Interval(**value) if isinstance(value, dict) else value
-
-        return cls(**{k: tuple(v) if k == "missing" else rich(v) for k, v in data.items()})
 
 
 def references(states: TokenStates, norms: Any, *, seed: int = 0, dtype: torch.dtype = torch.float32) -> References:

@@ -29,6 +29,7 @@ import torch
 
 from components.errors import DataError
 from components.moments import TextMoments, text_moments
+from components.pair_parts import alignment, size_part
 from components.types import FloatArray, IntArray, TokenStates
 
 PUBLISHED_EPS = 1e-9
@@ -74,20 +75,6 @@ class PairStatistics:
     def align(self) -> FloatArray:
         """Alignment of the covariances in [0, 1]; NaN where a spread is 0 (0/0: null in tables)."""
         return alignment(self.d_sigma, self.spread_a, self.spread_b)
-
-
-def size_part(spread_a: FloatArray, spread_b: FloatArray) -> FloatArray:
-    """(sqrt t1 - sqrt t2)^2 / 4, elementwise."""
-    return np.square(np.sqrt(spread_a) - np.sqrt(spread_b)) / 4
-
-
-def alignment(d_sigma: FloatArray, spread_a: FloatArray, spread_b: FloatArray) -> FloatArray:
-    """1 - 2 shape / sqrt(t1 t2), elementwise, clipped to [0, 1] against rounding; NaN where a spread is 0."""
-    geometric = np.sqrt(spread_a * spread_b)
-    shape = d_sigma - size_part(spread_a, spread_b)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        value = 1 - 2 * shape / geometric
-    return np.where(geometric > 0, np.clip(value, 0, 1), np.nan)
 
 
 def root_traces(products: torch.Tensor, *, direct: bool = False, published_dim: int | None = None) -> torch.Tensor:

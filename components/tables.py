@@ -18,7 +18,7 @@ from pathlib import PurePath
 from typing import Any
 
 from components.errors import DataError, shown
-from components.files import ReadLimits, check_rows, check_size, count_breaks, decode, plural, split_lines
+from components.files import ReadLimits, check_rows, check_size, count_breaks, count_lines, decode, plural, split_lines
 
 MISSING = object()
 """The cell of a JSON row that lacks the column (not the same as one that is null)."""
@@ -26,6 +26,7 @@ MISSING = object()
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 DELIMITER_NAMES = {",": "comma", "\t": "tab", ";": "semicolon"}
 EXTENSIONS = (".txt", ".csv", ".tsv", ".jsonl", ".parquet")
+MAX_COLUMNS = 10_000
 _QUOTED = re.compile(r'"([^"]*+(?:""[^"]*+)*+)("?)')
 
 
@@ -38,7 +39,7 @@ class Table:
         extension: one of ``EXTENSIONS``.
         unit: what ``numbers`` count, "line" (from 1, as an editor does) or "row" (of parquet, from 1).
         columns: all names, in the file's order.
-        text_columns: those that may hold texts.
+        text_columns: those that hold strings, if only in some rows.
         numbers: one a row; the first line of a row that spans several.
         blank_lines: lines that hold nothing and make no row.
         cells: gives a column's cells, one a row: str, None for null, ``MISSING``, or a value of another type.
@@ -55,7 +56,7 @@ class Table:
 
     def at(self, number: int) -> str:
         """``line 4 of file 'notes.csv'``."""
-        return f"{self.unit} {number:,} of {self.argument}"
+        return f"{self.unit} {number} of {self.argument}"
 
 
 def extension_of(name: str | PurePath, argument: str) -> str:
@@ -104,10 +105,8 @@ def _check_columns(columns: Sequence[str], argument: str) -> None:
 def _numbered(lines: Sequence[str], argument: str, limits: ReadLimits) -> tuple[list[int], list[int]]:
     """Numbers of the lines that hold something, and of the blank ones."""
     check_rows(len(lines), "line", argument, limits)
-    numbers: list[int] = []
-    blank: list[int] = []
-    for number, line in enumerate(lines, start=1):
-        (numbers if line.strip() else blank).append(number)
+    numbers = [number for number, line in enumerate(lines, start=1) if line.strip()]
+    blank = [number for number, line in enumerate(lines, start=1) if not line.strip()]
     return numbers, blank
 
 
@@ -129,7 +128,7 @@ def _delimited_rows(text: str, delimiter: str, argument: str) -> Iterator[tuple[
             if text.startswith('"', at):
                 match = _QUOTED.match(text, at)
                 assert match is not None  # it starts with a quote
-                where = f"line {line:,} of {argument}"
+                where = f"line {line} of {argument}"
                 if not match[2]:
                     raise DataError(where, "must close the quote that it opens", "no closing quote up to the end of the"
                                     " file", 'add the quote, or write "" for a quote within a cell')
@@ -138,17 +137,19 @@ def _delimited_rows(text: str, delimiter: str, argument: str) -> Iterator[tuple[
                 if at < end and text[at] not in (delimiter, "\r", "\n"):
                     rest = after.match(text, at)
                     raise DataError(where, "opens a quote, which must close at the end of its cell",
-                                    f"{shown(rest[0] if rest else text[at])} after the closing quote in line {line:,}",
+                                    f"{shown(rest[0] if rest else text[at])} after the closing quote in line {line}",
                                     'write "" for a quote within a cell, or add the quote that is missing')
             else:
                 match = plain.match(text, at)
                 assert match is not None  # it may be empty
                 at = match.end()
                 cells.append(match[0])
-            if at < end and text[at] == delimiter:
-                at += 1
-                continue
-            break
+            if at >= end or text[at] != delimiter:
+                break
+            at += 1
+            if len(cells) == MAX_COLUMNS:
+                raise DataError(f"line {start} of {argument}", f"must have at most {MAX_COLUMNS:,} cells", "more",
+                                "keep the columns that are read")
         if at < end:
             at, line = at + (2 if text.startswith("\r\n", at) else 1), line + 1
         yield start, cells
@@ -157,43 +158,44 @@ def _delimited_rows(text: str, delimiter: str, argument: str) -> Iterator[tuple[
 def _read_delimited(text: str, argument: str, limits: ReadLimits, extension: str) -> Table:
     delimiter = DELIMITERS[extension]
     rows = _delimited_rows(text, delimiter, argument)
-    blank: list[int] = []
-    header: list[str] = []
+    header, blank = list[str](), list[int]()
     for start, cells in rows:
         if len(cells) > 1 or cells[0].strip():
             header = cells
             break
-        check_rows(len(blank) + 1, "row", argument, limits)
         blank.append(start)
+        check_rows(len(blank), "row", argument, limits)
     _check_columns(header, argument)
-    numbers: list[int] = []
-    kept: list[list[str]] = []
+    numbers, kept = list[int](), list[list[str]]()
     for start, cells in islice(rows, limits.max_texts):
         if len(cells) == 1 and not cells[0].strip():
             blank.append(start)
             continue
         if len(cells) != len(header):
-            raise DataError(f"line {start:,} of {argument}",
+            raise DataError(f"line {start} of {argument}",
                             f"must have {plural(len(header), 'cell')}, as the header has", f"{len(cells):,}",
                             f"put quotes around a cell with a {DELIMITER_NAMES[delimiter]} in it, or complete the row")
         numbers.append(start)
         kept.append(cells)
-    check_rows(len(kept) + len(blank) + sum(1 for _ in rows), "row", argument, limits)
+    if next(rows, None) is not None:  # counting the rest could take long, so the sentence counts lines
+        raise DataError(argument, f"must have at most {plural(limits.max_texts, 'row')}",
+                        f"more, on {count_lines(text):,} lines", f"keep {limits.max_texts:,} of them or fewer")
     columns = tuple(header)
+    place = {name: i for i, name in enumerate(columns)}
     return Table(argument, extension, "line", columns, columns, numbers, blank,
-                 lambda column: [cells[columns.index(column)] for cells in kept])
+                 lambda column: [cells[place[column]] for cells in kept])
 
 
 def _read_jsonl(text: str, argument: str, limits: ReadLimits) -> Table:
     lines = split_lines(text)
     numbers, blank = _numbered(lines, argument, limits)
-    rows = [_json_row(lines[number - 1], f"line {number:,} of {argument}") for number in numbers]
-    columns = tuple(dict.fromkeys(name for row in rows for name in row))
-    text_columns = tuple(
-        name for name in columns
-        if all(isinstance(row.get(name), str | None) for row in rows) and any(row.get(name) is not None for row in rows)
-    )
-    return Table(argument, ".jsonl", "line", columns, text_columns, numbers, blank,
+    rows = [_json_row(lines[number - 1], f"line {number} of {argument}") for number in numbers]
+    kinds: dict[str, set[type]] = {}
+    for row in rows:
+        for name, value in row.items():
+            kinds.setdefault(name, set()).add(type(value))
+    text_columns = tuple(name for name, types in kinds.items() if str in types)
+    return Table(argument, ".jsonl", "line", tuple(kinds), text_columns, numbers, blank,
                  lambda column: [row.get(column, MISSING) for row in rows])
 
 
@@ -219,13 +221,10 @@ def _read_parquet(data: bytes, argument: str, limits: ReadLimits) -> Table:
     import pyarrow.parquet as pq
 
     def malformed(reason: object) -> DataError:
-        return DataError(argument, "must be a parquet file", shown(str(reason).split("\n")[0]),
-                         "write it again, or rename it if it is in another format")
-
-    def value_type(kind: Any) -> Any:
-        return kind.value_type if pa.types.is_dictionary(kind) else kind
+        return DataError(argument, "must be a parquet file", shown(str(reason).split("\n")[0]), "write it again")
 
     def is_text(kind: Any) -> bool:
+        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
         return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
     def check_decoded(size: int) -> None:
@@ -243,17 +242,16 @@ def _read_parquet(data: bytes, argument: str, limits: ReadLimits) -> Table:
     check_rows(metadata.num_rows, "row", argument, limits)
 
     def cells(column: str) -> list[object]:
-        kind = value_type(schema.field(column).type)
+        kind = schema.field(column).type
         if pa.types.is_nested(kind):
             raise DataError(f"column {shown(column)} of {argument}", "must hold one value a row",
                             f"the type {shown(kind)}", "choose another column")
         # Few bytes can stand for very many: by compression, which the declared sizes show, and by a dictionary of a few
         # long texts that all rows point to. So the dictionary is kept, and its texts counted once for each row.
-        chunks = (metadata.row_group(i).column(j) for i in range(metadata.num_row_groups)
-                  for j in range(metadata.num_columns))
+        groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+        chunks = (group.column(j) for group in groups for j in range(metadata.num_columns))
         check_decoded(sum(chunk.total_uncompressed_size for chunk in chunks if chunk.path_in_schema == column))
-        values: list[object] = []
-        size = 0
+        values, size = list[object](), 0
         try:
             reader = pq.ParquetFile(io.BytesIO(data), page_checksum_verification=True,
                                     read_dictionary=[column] if is_text(kind) or pa.types.is_binary(kind) else None)
@@ -270,13 +268,13 @@ def _read_parquet(data: bytes, argument: str, limits: ReadLimits) -> Table:
                 values.extend(part)
         except UnicodeDecodeError as error:
             raise DataError(f"column {shown(column)} of {argument}", "must hold UTF-8 text",
-                            f"byte 0x{error.object[error.start]:02x} in a cell among rows {len(values) + 1:,} to "
-                            f"{min(len(values) + 1_000, metadata.num_rows):,}", "write the column as UTF-8") from None
+                            f"byte 0x{error.object[error.start]:02x} in a cell among rows {len(values) + 1} to "
+                            f"{min(len(values) + 1_000, metadata.num_rows)}", "write the column as UTF-8") from None
         except (pa.ArrowException, OSError, ValueError) as error:
             raise malformed(error) from error
         if len(values) != metadata.num_rows:
             raise malformed(f"{len(values):,} of {metadata.num_rows:,} rows")
         return values
 
-    text_columns = tuple(field.name for field in schema if is_text(value_type(field.type)))
+    text_columns = tuple(field.name for field in schema if is_text(field.type))
     return Table(argument, ".parquet", "row", columns, text_columns, range(1, metadata.num_rows + 1), (), cells)

@@ -1,0 +1,45 @@
+"""The command ``poolscope``: one file per subcommand; this one joins them and turns errors into sentences.
+
+Exit codes: 0 done; 1 the input cannot be used (the sentence says why); 2 wrong usage of the command; 3 something
+stored is damaged (``cache verify``); 70 an internal error; 130 stopped by the user.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+import typer
+
+from app.cli import cache, pairs, serve
+from components.errors import PoolscopeError
+
+cli = typer.Typer(name="poolscope", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
+                  help="See what pooling throws away: how text-embedding models turn tokens into one vector.")
+cli.command("serve")(serve.serve)
+cli.command("pairs")(pairs.pairs)
+cli.add_typer(cache.cli, name="cache")
+
+
+def main() -> None:
+    """Entry point: a user's error is one sentence on standard error and exit code 1, never a traceback."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        cli()
+    except PoolscopeError as error:
+        typer.echo(f"poolscope: {error}", err=True)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        typer.echo("poolscope: stopped; nothing unfinished was stored.", err=True)
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader of our output went away (``| head``): nothing to say, and nobody to say it to.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        sys.exit(1)
+    except Exception as error:
+        if os.environ.get("POOLSCOPE_DEBUG"):
+            raise
+        typer.echo(f"poolscope: an internal error stopped the command ({type(error).__name__}: {error}); "
+                   "set POOLSCOPE_DEBUG=1 to see where, and please report it.", err=True)
+        sys.exit(70)

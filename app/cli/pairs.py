@@ -1,0 +1,160 @@
+"""``poolscope pairs``: d_mu, d_sigma and SOCM of every pair of a file's texts, or of a list of pairs."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from app.cli.progress import terminal_progress
+from app.settings import settings
+from components.errors import DataError
+from components.pair_map import ARRAY_LIMIT, EXACT, PUBLISHED, PairMap, PairOptions
+from components.types import FINAL, Layer
+
+if TYPE_CHECKING:
+    from components.models import ModelRef
+    from components.store import StoredResult
+
+
+def pairs(
+    model: Annotated[str, typer.Argument(help="all-MiniLM-L6-v2 (embedded), a folder, or a Hugging Face id.")],
+    texts: Annotated[str, typer.Argument(help="A bundled corpus, or a .txt, .csv, .tsv, .jsonl or .parquet file.")],
+    out: Annotated[Path | None, typer.Option(help="Write the pairs here: .csv or .parquet.")] = None,
+    layer: Annotated[str, typer.Option(help="0 (embedding output) to L, or final (what pooling sees).")] = FINAL,
+    column: Annotated[str | None, typer.Option(help="Column that holds the texts.")] = None,
+    text_a: Annotated[str | None, typer.Option("--text-a", help="Row-by-row pairs: column of the first text.")] = None,
+    text_b: Annotated[str | None, typer.Option("--text-b", help="Row-by-row pairs: column of the second.")] = None,
+    label: Annotated[str | None, typer.Option(help="Row-by-row pairs: column copied to the output.")] = None,
+    as_published: Annotated[bool, typer.Option("--as-published", help="With the authors' numerics (biased).")] = False,
+    float64: Annotated[bool, typer.Option("--float64", help="Everything in float64.")] = False,
+    sample: Annotated[int | None, typer.Option(help="Estimate from about N pairs, in balanced cycles.")] = None,
+    all_pairs: Annotated[bool, typer.Option("--all", help="All pairs, whatever their number.")] = False,
+    no_special: Annotated[bool, typer.Option("--no-special-tokens", help="Leave out [CLS], [SEP], <s> ...")] = False,
+    prompt: Annotated[str, typer.Option(help="Put this text in front of every text.")] = "",
+    revision: Annotated[str | None, typer.Option(help="Commit or tag of a Hugging Face id.")] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "",
+    json_: Annotated[bool, typer.Option("--json", help="Print one JSON object with the summary.")] = False,
+) -> None:
+    """Compare every pair of texts: columns text1, text2 (row numbers from 0), d_mu, d_sigma, size, shape, align, socm.
+
+    With --text-a and --text-b the file is a list of pairs and each row is compared.
+    """
+    from components.models import resolve_model
+
+    start = time.perf_counter()
+    if out is None and not json_:
+        raise DataError("--out", "must name a .csv or .parquet file, unless --json is given", "neither",
+                        "add --out pairs.csv or --json")
+    if out is not None:
+        from app.cli.tables import check_output
+
+        check_output(out)
+    options = PairOptions(layer=_layer(layer), special_tokens=not no_special, prompt=prompt, float64=float64,
+                          numerics=PUBLISHED if as_published else EXACT, sample=sample, all_pairs=all_pairs)
+    ref = resolve_model(model, revision=revision, download=True)
+    where = device or settings().device
+    if text_a or text_b:
+        summary = _pair_list(ref, texts, text_a, text_b, label, options, out, where)
+    else:
+        summary = _all_pairs(ref, texts, column, options, out, where)
+    summary["seconds"]["total"] = time.perf_counter() - start
+    for note in summary["notes"]:
+        typer.echo(f"note: {note}", err=True)
+    if json_:
+        typer.echo(json.dumps(summary, ensure_ascii=False, allow_nan=False))
+
+
+def _all_pairs(ref: ModelRef, texts: str, column: str | None, options: PairOptions, out: Path | None,
+               device: str) -> dict[str, Any]:
+    from app.cli.tables import PairWriterSink, write_pair_map
+    from components.corpora import load_corpus
+    from components.pipeline import compute_pair_map
+
+    corpus = load_corpus(texts, column, settings().limits)
+    n = len(corpus.texts)
+    streaming = out is not None and options.cycles_pairs(n) is None and n * (n - 1) // 2 > ARRAY_LIMIT
+    writer = PairWriterSink(out) if streaming and out is not None else None
+    with terminal_progress() as progress:
+        try:
+            stored = compute_pair_map(corpus, ref, options, store=settings().open_store(), device=device,
+                                      allow_remote_code=settings().allow_remote_code, progress=progress,
+                                      extra_sinks=(lambda _moments: [writer]) if writer else None)
+        except BaseException:
+            if writer:
+                writer.abandon()
+            raise
+    result = PairMap.from_stored(stored.arrays, stored.meta)
+    writing = time.perf_counter()
+    if writer:
+        writer.close()
+    elif out is not None:
+        write_pair_map(result, out)
+    means = result.means
+    summary = _summary(ref, options, stored, time.perf_counter() - writing) | {
+        "n_texts": result.n_texts, "n_pairs": result.n_pairs, "method": result.method,
+        "mean_socm": means["socm"].value, "mean_socm_interval": _ends(means["socm"].low, means["socm"].high),
+        "mean_d_mu": means["d_mu"].value, "mean_d_sigma": means["d_sigma"].value,
+        "mean_size": means["size"].value, "mean_shape": means["shape"].value,
+        "max_d_sigma": stored.meta["highest"]["d_sigma"], "undefined_align": stored.meta["undefined_align"],
+        "references": result.references.as_dict()}
+    summary["notes"] = [*corpus.notes, *summary["notes"], *result.references.missing]
+    if result.method == "cycles":
+        summary["notes"].append(f"Means are estimated from {result.n_pairs:,} of {stored.meta['all_pairs']:,} pairs "
+                                f"in {stored.meta['n_cycles']} balanced cycles; --all computes every pair.")
+    return summary
+
+
+def _pair_list(ref: ModelRef, file: str, text_a: str | None, text_b: str | None, label: str | None,
+               options: PairOptions, out: Path | None, device: str) -> dict[str, Any]:
+    from app.cli.tables import write_pair_list
+    from components.corpora import load_pairs
+    from components.pipeline import compute_pair_list
+
+    listed = load_pairs(file, text_a, text_b, label, settings().limits)
+    with terminal_progress() as progress:
+        stored = compute_pair_list(listed, ref, options, store=settings().open_store(), device=device,
+                                   allow_remote_code=settings().allow_remote_code, progress=progress)
+    writing = time.perf_counter()
+    if out is not None:
+        write_pair_list(listed, stored.arrays, label, out)
+    d_mu, d_sigma = stored.arrays["d_mu"], stored.arrays["d_sigma"]
+    summary = _summary(ref, options, stored, time.perf_counter() - writing)
+    return summary | {"n_texts": stored.meta["n_texts"], "n_pairs": len(d_mu), "method": "rows",
+                      "mean_socm": float(((1 - d_mu) * d_sigma).mean()), "mean_socm_interval": None,
+                      "mean_d_mu": float(d_mu.mean()), "mean_d_sigma": float(d_sigma.mean()), "references": None,
+                      "notes": [*listed.notes, *summary["notes"]]}
+
+
+def _summary(ref: ModelRef, options: PairOptions, stored: StoredResult, writing: float) -> dict[str, Any]:
+    meta = stored.meta
+    notes = []
+    if meta["n_cut"]:
+        notes.append(f"{meta['n_cut']} texts were cut at the model's limit of {meta['max_length']} tokens "
+                     f"(rows {', '.join(map(str, meta['cut'][:10]))}{' ...' if meta['n_cut'] > 10 else ''}).")
+    if meta["unknown_share"] > 0.05:
+        notes.append(f"{meta['unknown_share']:.1%} of the tokens are unknown to {ref.model_id}: its numbers say little "
+                     "about these texts.")
+    return {"model": ref.model_id, "revision": ref.revision, "layer": options.layer,
+            "special_tokens": options.special_tokens, "prompt": options.prompt, "numerics": options.numerics,
+            "precision": "float64" if options.float64 else "float32 products, float64 small problems",
+            "device": meta["device"], "truncated": meta["n_cut"], "unknown_share": meta["unknown_share"],
+            "seconds": {**stored.seconds, "write": writing}, "versions": stored.versions, "notes": notes}
+
+
+def _ends(low: float | None, high: float | None) -> list[float] | None:
+    return None if low is None or high is None else [low, high]
+
+
+def _layer(text: str) -> Layer:
+    if text == FINAL:
+        return FINAL
+    try:
+        return int(text)
+    except ValueError:
+        raise DataError("--layer", f"must be a number from 0 or {FINAL!r}", repr(text), "choose a layer") from None
+
+

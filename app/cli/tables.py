@@ -1,0 +1,144 @@
+"""Tables of pairs as CSV or Parquet: written beside their final name and renamed, so that none is ever half there."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from components.errors import DataError
+from components.pair_map import PairMap
+from components.pair_parts import alignment, size_part
+from components.types import FloatArray, PairList
+
+COLUMNS = ("text1", "text2", "d_mu", "d_sigma", "size", "shape", "align", "socm")
+CHUNK = 500_000
+_DANGEROUS = ("=", "+", "-", "@", "\t", "\r")
+
+
+def check_output(path: Path) -> None:
+    """Refuses, before anything is computed, an output that cannot be written.
+
+    Raises:
+        DataError: with the path and what is wrong with it.
+    """
+    if path.suffix.lower() not in (".csv", ".parquet"):
+        raise DataError("--out", "must end in .csv or .parquet", repr(path.name), "choose one of these")
+    if path.is_dir():
+        raise DataError("--out", "must be a file", f"a folder, {str(path)!r}", "add a file name")
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".poolscope-")
+    except OSError as error:
+        raise DataError("--out", "must lie in a folder that can be written",
+                        f"{str(path.parent)!r} ({error.strerror})", "choose another folder") from error
+    os.close(handle)
+    os.unlink(name)
+
+
+class _Writer:
+    """A CSV or Parquet file that appears under its name only when it is whole."""
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self.path = path
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".poolscope-", suffix=path.suffix)
+        os.close(handle)
+        self.temporary = Path(name)
+        parquet = path.suffix.lower() == ".parquet"
+        self._out: Any = pq.ParquetWriter(name, schema) if parquet else pa.csv.CSVWriter(name, schema)
+        self.schema = schema
+
+    def write(self, columns: Mapping[str, Any]) -> None:
+        self._out.write_table(pa.table(dict(columns), schema=self.schema))
+
+    def close(self) -> None:
+        self._out.close()
+        # mkstemp makes files for their owner alone; a table is an ordinary file.
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(self.temporary, 0o666 & ~mask)
+        os.replace(self.temporary, self.path)
+
+    def abandon(self) -> None:
+        try:
+            self._out.close()
+        finally:
+            self.temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def _writing(path: Path, schema: pa.Schema) -> Iterator[_Writer]:
+    try:
+        writer = _Writer(path, schema)
+        try:
+            yield writer
+            writer.close()
+        except BaseException:
+            writer.abandon()
+            raise
+    except OSError as error:
+        raise DataError("--out", "must be writable to its end", f"{str(path)!r} ({error.strerror or error})",
+                        "free some space or choose another folder; what was computed is in the store") from error
+
+
+_PAIR_SCHEMA = pa.schema([("text1", pa.int32()), ("text2", pa.int32())] + [(n, pa.float64()) for n in COLUMNS[2:]])
+
+
+def write_pair_map(result: PairMap, path: Path) -> None:
+    """All pairs of a map that holds them, in the order of text1, then text2 (an estimate: its cycles' pairs)."""
+    i, j, d_mu, d_sigma = result.pairs
+    with _writing(path, _PAIR_SCHEMA) as writer:
+        for start in range(0, len(i), CHUNK):
+            at = slice(start, start + CHUNK)
+            writer.write(_columns(i[at], j[at], d_mu[at], d_sigma[at], result.spread[i[at]], result.spread[j[at]]))
+
+
+def _columns(i: Any, j: Any, d_mu: FloatArray, d_sigma: FloatArray, t_i: FloatArray, t_j: FloatArray) -> dict[str, Any]:
+    size = size_part(t_i, t_j)
+    # Null, not NaN: a quotient that is 0/0 has no value.
+    align = pa.array(alignment(d_sigma, t_i, t_j), from_pandas=True)
+    return {"text1": i.astype(np.int32), "text2": j.astype(np.int32), "d_mu": d_mu, "d_sigma": d_sigma, "size": size,
+            "shape": d_sigma - size, "align": align, "socm": (1 - d_mu) * d_sigma}
+
+
+class PairWriterSink:
+    """Writes the pairs of a scan as they come (too many to keep), in the order of the scan's tiles."""
+
+    def __init__(self, path: Path) -> None:
+        self._writer = _Writer(path, _PAIR_SCHEMA)
+
+    def add(self, tile: Any) -> None:
+        self._writer.write(_columns(tile.i, tile.j, tile.d_mu, tile.d_sigma, tile.spread_i, tile.spread_j))
+
+    def close(self) -> None:
+        self._writer.close()
+
+    def abandon(self) -> None:
+        self._writer.abandon()
+
+
+def write_pair_list(pairs: PairList, arrays: Mapping[str, Any], label: str | None, path: Path) -> None:
+    """A list's pairs in its own order; text1 and text2 both name the row, which holds the two texts."""
+    n = len(arrays["d_mu"])
+    fields = [*_PAIR_SCHEMA, pa.field("n_tokens_a", pa.int32()), pa.field("n_tokens_b", pa.int32())]
+    rows = np.arange(n)
+    columns = _columns(rows, rows, arrays["d_mu"], arrays["d_sigma"], arrays["spread_a"], arrays["spread_b"])
+    columns |= {"n_tokens_a": arrays["n_tokens_a"].astype(np.int32), "n_tokens_b": arrays["n_tokens_b"].astype(np.int32)}
+    if pairs.labels:
+        name = label or "label"
+        fields.append(pa.field(name, pa.string()))
+        columns[name] = [inert(text) for text in pairs.labels] if path.suffix.lower() == ".csv" else list(pairs.labels)
+    with _writing(path, pa.schema(fields)) as writer:
+        writer.write(columns)
+
+
+def inert(cell: str) -> str:
+    """A cell that a spreadsheet will not run as a formula."""
+    return "'" + cell if cell.startswith(_DANGEROUS) else cell

@@ -1,0 +1,76 @@
+"""Every setting, read once from environment variables that begin with POOLSCOPE_.
+
+Lists are separated by commas. A value that cannot be used is reported in one sentence naming the variable.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field, ValidationError, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from components.corpora import ReadLimits
+from components.errors import DataError, shown
+from components.models import EMBEDDED
+from components.store import ResultStore, default_store_root
+
+Names = Annotated[tuple[str, ...], NoDecode]
+
+
+class Settings(BaseSettings):
+    """The settings; each field's variable is POOLSCOPE_ and its name in capitals."""
+
+    model_config = SettingsConfigDict(env_prefix="POOLSCOPE_", frozen=True)
+
+    store: Path = Field(default_factory=default_store_root, description="folder of stored results")
+    store_max_gb: float = Field(4.0, gt=0, description="size at which the longest unused results are dropped")
+    models: Names = Field((), description="models offered beside the embedded one: folders or cached ids")
+    texts: Names = Field((), description="text files offered beside the bundled corpora")
+    device: str = Field("auto", description="auto, cpu, cuda or mps")
+    allow_remote_code: Names = Field((), description="model ids whose own code may run")
+    time_limit: float = Field(900.0, gt=0, description="seconds after which a page's computation is stopped")
+    max_queue: int = Field(20, ge=1, description="computations that may wait")
+    max_file_mb: float = Field(50.0, gt=0)
+    max_texts: int = Field(100_000, ge=2)
+    max_text_chars: int = Field(100_000, ge=1)
+
+    @field_validator("models", "texts", "allow_remote_code", mode="before")
+    @classmethod
+    def _split(cls, value: Any) -> Any:
+        return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+    @property
+    def store_max_bytes(self) -> int:
+        return int(self.store_max_gb * 1024**3)
+
+    @property
+    def model_names(self) -> tuple[str, ...]:
+        """Models that pages offer, the embedded one first."""
+        return (EMBEDDED, *(name for name in self.models if name != EMBEDDED))
+
+    @property
+    def limits(self) -> ReadLimits:
+        return ReadLimits(max_file_bytes=int(self.max_file_mb * 1_000_000), max_texts=self.max_texts,
+                          max_text_chars=self.max_text_chars)
+
+    def open_store(self) -> ResultStore:
+        return ResultStore(self.store, self.store_max_bytes)
+
+
+@lru_cache(maxsize=1)
+def settings() -> Settings:
+    """The settings of this process.
+
+    Raises:
+        DataError: a variable's value cannot be used.
+    """
+    try:
+        return Settings()  # type: ignore[call-arg]
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = "POOLSCOPE_" + "_".join(str(part) for part in first["loc"]).upper()
+        raise DataError(name, "must be usable", f"{shown(first.get('input', ''))} ({first['msg']})",
+                        "mend or unset the variable") from error
