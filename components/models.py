@@ -236,3 +236,17 @@ def _file_digest(path: str, size: int, mtime_ns: int) -> str:
     """Size and time are part of the cache's key only: a changed file is read again."""
     with open(path, "rb") as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
+def layer_count(ref: ModelRef) -> int:
+    """L, the number of transformer blocks, from config.json.
+
+    Raises:
+        ModelError: the configuration names none.
+    """
+    config = _read_json(ref.folder / declared(ref.folder).subfolder / "config.json", default={})
+    for key in ("num_hidden_layers", "n_layers", "n_layer", "num_layers"):
+        if isinstance(config.get(key), int):
+            return int(config[key])
+    raise ModelError(f"model {ref.model_id}", "must name its number of layers in config.json", "none",
+                     "choose an encoder that transformers can load")

@@ -25,6 +25,8 @@ EXACT_LIMIT = 12_500_000
 """Up to this many pairs (5,000 texts) all are computed; above, the means are estimated from balanced cycles, unless
 all pairs are asked for."""
 ESTIMATE_CYCLES = 20
+UNKNOWN_WARNING = 0.05
+"""Above this share of unknown tokens the numbers say little about the texts (an English model on Korean, say)."""
 PUBLISHED = "as_published"
 EXACT = "exact"
 

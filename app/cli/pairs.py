@@ -12,7 +12,7 @@ import typer
 from app.cli.progress import terminal_progress
 from app.settings import settings
 from components.errors import DataError
-from components.pair_map import ARRAY_LIMIT, EXACT, PUBLISHED, PairMap, PairOptions
+from components.pair_map import ARRAY_LIMIT, EXACT, PUBLISHED, UNKNOWN_WARNING, PairMap, PairOptions
 from components.types import FINAL, Layer
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def _summary(ref: ModelRef, options: PairOptions, stored: StoredResult, writing:
     if meta["n_cut"]:
         notes.append(f"{meta['n_cut']} texts were cut at the model's limit of {meta['max_length']} tokens "
                      f"(rows {', '.join(map(str, meta['cut'][:10]))}{' ...' if meta['n_cut'] > 10 else ''}).")
-    if meta["unknown_share"] > 0.05:
+    if meta["unknown_share"] > UNKNOWN_WARNING:
         notes.append(f"{meta['unknown_share']:.1%} of the tokens are unknown to {ref.model_id}: its numbers say little "
                      "about these texts.")
     return {"model": ref.model_id, "revision": ref.revision, "layer": options.layer,

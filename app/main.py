@@ -1,0 +1,14 @@
+"""Entry point of the pages: page settings and navigation, nothing else."""
+
+from pathlib import Path
+
+import streamlit as st
+
+from app import navigation, widgets
+
+STATIC = Path(__file__).parent / "static"
+
+st.set_page_config(page_title="Poolscope", page_icon=str(STATIC / "favicon.png"), layout="wide")
+page = st.navigation(navigation.pages())
+widgets.house_style()
+page.run()

@@ -1,0 +1,35 @@
+"""Every page, and the one function that builds a link to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+import streamlit as st
+from streamlit.navigation.page import StreamlitPage
+
+
+@dataclass(frozen=True)
+class PageRow:
+    """One page: its file under app/, its address and its name in the menu."""
+
+    file: str
+    path: str
+    title: str
+
+
+PAGES = (
+    PageRow("views/home.py", "", "Poolscope"),
+    PageRow("views/map.py", "map", "Map of pairs"),
+)
+
+
+def pages() -> list[StreamlitPage]:
+    """The pages for ``st.navigation``; the first is the default."""
+    return [st.Page(row.file, title=row.title, url_path=row.path or None, default=not row.path) for row in PAGES]
+
+
+def link_to(path: str, **state: str | int) -> str:
+    """Address of a page with its controls set, relative to the server's root."""
+    query = urlencode({name: value for name, value in state.items() if value not in ("", None)})
+    return f"/{path}" + (f"?{query}" if query else "")

@@ -1,0 +1,82 @@
+"""The only caches of the pages: texts, the store, the jobs, and stored results kept in memory.
+
+Keys are names, digests and numbers, never arrays; what is handed out is shared between sessions and read-only.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import streamlit as st
+
+from app.jobs import JobRegistry
+from app.settings import settings
+from components.corpora import bundled_names, load_corpus
+from components.models import EMBEDDED
+from components.pair_map import PairMap
+from components.store import ResultKey, ResultStore
+from components.types import Corpus
+
+
+class NotStored(Exception):
+    """The result is not in the store; raised so that its absence is not cached."""
+
+
+def corpus_files() -> dict[str, str]:
+    """Name on screen -> bundled name or file, in the order of the menu. Links carry names, never files."""
+    named = {name: name for name in bundled_names("corpus")}
+    for file in settings().texts:
+        named[_unused(Path(file).name, named)] = file
+    return named
+
+
+def model_names() -> dict[str, str]:
+    """Name on screen -> what ``resolve_model`` takes."""
+    named: dict[str, str] = {EMBEDDED: EMBEDDED}
+    for model in settings().models:
+        named[_unused(Path(model).name if Path(model).is_dir() else model, named)] = model
+    return named
+
+
+def _unused(name: str, taken: dict[str, str]) -> str:
+    number, free = 2, name
+    while free in taken:
+        free, number = f"{name} ({number})", number + 1
+    return free
+
+
+def corpus(name: str) -> Corpus:
+    """The texts of a corpus in the menu; a changed file is read again."""
+    source = corpus_files()[name]
+    path = Path(source)
+    return _corpus(source, path.stat().st_mtime_ns if path.is_file() else 0)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _corpus(source: str, modified: int) -> Corpus:
+    return load_corpus(source, limits=settings().limits)
+
+
+@st.cache_resource(show_spinner=False)
+def store() -> ResultStore:
+    return settings().open_store()
+
+
+@st.cache_resource(show_spinner=False)
+def jobs() -> JobRegistry:
+    own = settings()
+    return JobRegistry({"root": str(own.store), "max_bytes": own.store_max_bytes}, time_limit_s=own.time_limit,
+                       max_queue=own.max_queue)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def stored_pair_map(digest: str, _key: ResultKey) -> PairMap:
+    """A stored pair map in memory (8 MB for 1,000 texts).
+
+    Raises:
+        NotStored: it is not in the store (any more).
+    """
+    found = store().get(_key)
+    if found is None:
+        raise NotStored
+    return PairMap.from_stored(found.arrays, found.meta)

@@ -1,0 +1,67 @@
+"""Typed read-through calls for the pages: a stored result, or what to start to get it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from app import resources
+from app.job import Job
+from app.settings import settings
+from components.models import ModelRef, resolve_model
+from components.pair_map import SCHEMA, PairMap, PairOptions
+from components.store import ResultKey
+from components.types import Corpus
+
+
+@dataclass(frozen=True)
+class Request:
+    """A result that a page wants: its key, the worker's task with its arguments, and a word on what it costs."""
+
+    key: ResultKey
+    task: str
+    args: Mapping[str, Any]
+    action: str
+    seconds: float
+
+
+def pair_map_request(corpus_name: str, model_name: str, options: PairOptions) -> Request:
+    """What to ask for so that all pairs of a corpus under a model lie in the store.
+
+    Raises:
+        DataError, ModelError: with a sentence for the page.
+    """
+    corpus, ref = resources.corpus(corpus_name), model(model_name)
+    n = len(corpus.texts)
+    key = ResultKey("pair_map", corpus.digest, ref.model_id, ref.revision, options.params(n), SCHEMA)
+    own = settings()
+    args = {"corpus": resources.corpus_files()[corpus_name], "model": resources.model_names()[model_name],
+            "options": asdict(options), "device": own.device, "allow_remote_code": list(own.allow_remote_code),
+            "digest": key.digest}
+    pairs = options.cycles_pairs(n) or n * (n - 1) // 2
+    return Request(key, "pair_map", args, f"Compute {pairs:,} pairs", expected_seconds(corpus, pairs))
+
+
+def pair_map(request: Request) -> PairMap | None:
+    """The stored pair map, or None when it has to be computed first."""
+    try:
+        return resources.stored_pair_map(request.key.digest, request.key)
+    except resources.NotStored:
+        return None
+
+
+def model(name: str) -> ModelRef:
+    """The model behind a name of the menu; never downloads."""
+    return resolve_model(resources.model_names()[name])
+
+
+def start(request: Request, watcher: str) -> Job:
+    """Queues the request's computation, or joins it where somebody has asked already."""
+    return resources.jobs().submit(request.task, request.args, request.key.digest, watcher)
+
+
+def expected_seconds(corpus: Corpus, pairs: int) -> float:
+    """A rough guess for two CPU cores, from the texts' lengths; the running job measures its own time left."""
+    tokens = max(4.0, sum(map(len, corpus.texts)) / len(corpus.texts) / 4.3)
+    return 6 + len(corpus.texts) * tokens * 2e-4 + pairs * 11e-6 * (tokens / 27) ** 2

@@ -1,0 +1,166 @@
+"""Controls and states that more than one page shows, so that waiting, missing and failed look the same everywhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import streamlit as st
+
+from app import resources, results, state
+from app.results import Request
+from components.charts.style import caption_number, interval_text
+from components.errors import PoolscopeError
+from components.models import EMBEDDED, layer_count
+from components.pair_map import UNKNOWN_WARNING, PairMap
+from components.types import FINAL, Interval, Layer
+
+FIGURE_HEIGHT = 560
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!|~:$<>&])")
+
+
+def plain(text: str) -> str:
+    """Text with every character that Streamlit's markdown would act on made inert."""
+    return _MARKDOWN.sub(r"\\\1", text)
+
+
+def house_style() -> None:
+    """The few rules that the theme cannot express: figures in columns of equal width, room on a phone."""
+    st.html("""<style>
+    [data-testid=stMetricValue] { font-variant-numeric: tabular-nums; line-height: 1.25; }
+    [data-testid=stMainBlockContainer] { max-width: 1280px; padding-top: 3.25rem; }
+    [data-testid=stMetric] + div p, [data-testid=stCaptionContainer] p { line-height: 1.4; }
+    @media (max-width: 640px) {
+      .st-key-headline [data-testid=stColumn] { min-width: calc(50% - 1rem); flex: 1 1 calc(50% - 1rem); }
+      [data-testid=stMainBlockContainer] { padding-left: 1rem; padding-right: 1rem; }
+      .st-key-wide { display: none; }
+    }
+    @media (min-width: 641px) { .st-key-narrow { display: none; } }
+    </style>""")
+
+
+@contextmanager
+def sentences() -> Iterator[None]:
+    """Shows a user's error as its sentence and ends the page there."""
+    try:
+        yield
+    except PoolscopeError as error:
+        st.error(plain(str(error)))
+        st.stop()
+
+
+def choose_corpus() -> str:
+    """The corpus, from the menu; a name in a link that is not there falls back to the first."""
+    names = list(resources.corpus_files())
+    return str(st.sidebar.selectbox("Texts", names, key=state.CORPUS, bind="query-params",
+                                    help="Every pair of these texts is compared."))
+
+
+def choose_model() -> str:
+    names = list(resources.model_names())
+    return str(st.sidebar.selectbox("Model", names, key=state.MODEL, bind="query-params",
+                                    help=f"{EMBEDDED} comes with Poolscope; `poolscope serve --model` adds others."))
+
+
+def choose_layer(model_name: str) -> Layer:
+    """A layer of the model, or "final": what pooling sees."""
+    layers = [*map(str, range(layer_count(results.model(model_name)) + 1)), FINAL]
+    chosen = st.sidebar.select_slider("Layer", layers, value=FINAL, key=state.LAYER, bind="query-params",
+                                      help="0 is the embedding output; final is what pooling sees.")
+    return FINAL if chosen == FINAL else int(chosen)
+
+
+def choose_special() -> bool:
+    return bool(st.sidebar.toggle("Special tokens", value=True, key=state.SPECIAL, bind="query-params",
+                                  help="Whether [CLS] and [SEP] count as tokens of a text, as they do in the paper."))
+
+
+def number(column: st.delta_generator.DeltaGenerator, label: str, value: float | None, below: str, help_: str) -> None:
+    """A headline number: what it is, three digits, and under it what it rests on."""
+    column.metric(label, caption_number(value), help=help_)
+    column.caption(below)
+
+
+def spread_of(interval: Interval | None) -> str:
+    """An interval for a caption: brackets and what it is over, or why there is none."""
+    if interval is None:
+        return "not given for these texts"
+    if interval.low is None:
+        return f"no interval below 6 {interval.of}"
+    return f"{interval_text(interval.low, interval.high)} over {interval.n:,} {interval.of}"
+
+
+def compute_or_wait(request: Request, height: int = FIGURE_HEIGHT) -> None:
+    """In place of a figure whose result is not stored: the button that starts it, its progress, or why it failed."""
+    job = resources.jobs().get(request.key.digest)
+    if job is not None and job.snapshot().active:
+        _progress(request, height)
+        return
+    with st.container(height=height, border=True, horizontal_alignment="center", vertical_alignment="center"):
+        label = f"{request.action}, about {_rounded(request.seconds)}"
+        if job is not None and job.snapshot().state == "failed":
+            st.error(plain(job.snapshot().sentence))
+            label = f"Try again: {request.action[0].lower()}{request.action[1:]}"
+        elif job is not None and job.snapshot().state == "cancelled":
+            st.markdown("Cancelled; nothing was stored.", text_alignment="center")
+        else:
+            st.markdown("Not computed yet on this server. The result is kept, for every visitor.",
+                        text_alignment="center")
+        # A callback, so that the run that follows already finds the job.
+        st.button(label, type="primary", on_click=_start, args=(request,), key="compute")
+        if problem := st.session_state.pop("_start_problem", None):
+            st.error(plain(problem))
+
+
+def _start(request: Request) -> None:
+    try:
+        results.start(request, state.watcher())
+    except PoolscopeError as error:
+        st.session_state["_start_problem"] = str(error)
+
+
+@st.fragment(run_every=0.5)
+def _progress(request: Request, height: int) -> None:
+    registry = resources.jobs()
+    job = registry.get(request.key.digest)
+    now = job.snapshot() if job is not None else None
+    if job is None or now is None or not now.active:
+        st.rerun()
+    place = registry.place(job)
+    with st.container(height=height, border=True, horizontal_alignment="center", vertical_alignment="center"):
+        if place:
+            st.markdown(f"Waiting: number {place} in line.", text_alignment="center")
+        else:
+            count = f" {now.done:,} of {now.total:,}" if now.total else ""
+            left = f", about {_rounded(now.seconds_left)} left" if now.seconds_left is not None else ""
+            st.progress(now.done / now.total if now.total else 0.0, width=420,
+                        text=f"{plain(now.stage) or 'Starting'}{count}{left}")
+        for note in now.notes:
+            st.caption(plain(note))
+        if st.button("Cancel", key="cancel"):
+            registry.cancel(request.key.digest, state.watcher())
+            st.rerun()
+
+
+def _rounded(seconds: float) -> str:
+    if seconds < 90:
+        return f"{max(1, round(seconds) if seconds < 10 else round(seconds / 5) * 5)} s"
+    return f"{round(seconds / 60)} min"
+
+
+def map_caption(result: PairMap, request: Request) -> str:
+    """What the figure is made of: texts, pairs, model, revision, layer, tokens, and what was cut or unknown."""
+    meta, key = result.meta, request.key
+    how = {"all": f"all {result.n_pairs:,} pairs drawn", "streamed": f"all {result.n_pairs:,} pairs counted",
+           "cycles": f"{result.n_pairs:,} of {meta.get('all_pairs', 0):,} pairs, an estimate"}[result.method]
+    layer = "final layer" if meta["options"]["layer"] == FINAL else f"layer {meta['options']['layer']}"
+    parts = [f"{result.n_texts:,} texts, {how}", f"{plain(key.model_id)} "
+             f"(revision {key.model_revision.removeprefix('sha256:')[:10]}), {layer}",
+             "special tokens in" if meta["options"]["special_tokens"] else "special tokens left out",
+             f"{meta['n_cut']:,} texts cut at {meta['max_length']} tokens" if meta["n_cut"] else "no text cut",
+             f"computed on {meta['device']}"]
+    if meta["unknown_share"] > UNKNOWN_WARNING:
+        parts.append(f"{meta['unknown_share']:.0%} of the tokens are unknown to this model: "
+                     "read nothing into these numbers")
+    return "; ".join(parts) + "."
