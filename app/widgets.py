@@ -30,7 +30,8 @@ def house_style() -> None:
     st.html("""<style>
     [data-testid=stMetricValue] { font-variant-numeric: tabular-nums; line-height: 1.25; }
     [data-testid=stMainBlockContainer] { max-width: 1280px; padding-top: 3.25rem; }
-    [data-testid=stMetric] + div p, [data-testid=stCaptionContainer] p { line-height: 1.4; }
+    .st-key-headline [data-testid=stColumn] [data-testid=stVerticalBlock] { gap: 0.15rem; }
+    [data-testid=stCaptionContainer] p { line-height: 1.4; }
     @media (max-width: 640px) {
       .st-key-headline [data-testid=stColumn] { min-width: calc(50% - 1rem); flex: 1 1 calc(50% - 1rem); }
       [data-testid=stMainBlockContainer] { padding-left: 1rem; padding-right: 1rem; }

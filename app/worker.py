@@ -204,7 +204,7 @@ def answer(request: dict[str, Any], cancelled: threading.Event, answers: Answers
         store = ResultStore(Path(request["store"]["root"]), int(request["store"]["max_bytes"]))
         key = find_task(request["task"])(request["args"], store=store, progress=progress, cancelled=cancelled)
         end = {"event": "done", "key": str(key)}
-    except (Exception, SystemExit) as error:  # noqa: BLE001  whatever a task raises, the next one shall run
+    except (Exception, SystemExit) as error:
         end = {"event": "failed", **failure(error)}
         if not isinstance(error, (PoolscopeError, Cancelled)):
             traceback.print_exc()

@@ -6,6 +6,7 @@ for cancels and for the clock.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
@@ -79,10 +80,8 @@ class WorkerClient:
         except subprocess.TimeoutExpired:
             log.error("the compute process %d does not end; it is left behind", self.pid)
         assert self._process.stdin is not None
-        try:
+        with contextlib.suppress(OSError):  # an unsent line; nobody is left to read it
             self._process.stdin.close()
-        except OSError:  # an unsent line; nobody is left to read it
-            pass
 
     def how_it_ended(self) -> str:
         """"signal SIGKILL" or "exit status 1", for sentences and logs."""

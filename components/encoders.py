@@ -18,9 +18,6 @@ from components.errors import Cancelled, DataError, ModelError, shown
 from components.models import Declared, ModelRef, declared
 from components.types import FINAL, CancelEvent, FloatArray, IntArray, Layer, Progress, TokenStates, no_progress
 
-UNKNOWN_WARNING = 0.05
-"""Above this share of unknown tokens the numbers say little about the texts (an English model on Korean, say)."""
-
 
 @dataclass(frozen=True)
 class Tokenised:

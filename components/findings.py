@@ -66,5 +66,6 @@ def _near_means(result: PairMap, d_sigma: float, socm: float) -> str:
     so = {"less than": "where the means agree, the covariances agree more too",
           "more than": "where the means agree, the covariances differ most, and the mean hides it",
           "about as much as": "the covariances differ whether or not the means agree"}[relation]
-    return (f"{amount} of the {of} have means closer than cosine 0.5; they lie {caption_number(inside)} apart in "
+    subject = f"{count:,} of {len(mu):,} {of}" if share < 0.001 else f"{amount} of the {of}"
+    return (f"{subject} have means closer than cosine 0.5; they lie {caption_number(inside)} apart in "
             f"covariance, {relation} pairs at large ({caption_number(d_sigma)}): {so}.")

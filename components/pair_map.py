@@ -119,7 +119,8 @@ class PairMap:
     @property
     def top(self) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
         """(i, j, d_mu, d_sigma) of the pairs of largest SOCM, largest first."""
-        return tuple(self.arrays[f"top_{name}"] for name in ("i", "j", "d_mu", "d_sigma"))  # type: ignore[return-value]
+        at = self.arrays
+        return at["top_i"], at["top_j"], at["top_d_mu"], at["top_d_sigma"]
 
     def ranges(self) -> tuple[float, float, float, float]:
         """Smallest and largest d_mu, smallest and largest d_sigma among the pairs computed."""

@@ -148,7 +148,7 @@ def scan_pairs(moments: TextMoments, sinks: Sequence[Sink], *, threads: int | No
 def _groups(ranks: IntArray, rows: int) -> list[IntArray]:
     """Text numbers by equal rank, at most ``rows`` factor rows a group."""
     order = np.argsort(ranks, kind="stable")
-    groups = []
+    groups: list[IntArray] = []
     for members in np.split(order, np.flatnonzero(np.diff(ranks[order])) + 1):
         size = max(1, rows // max(8, int(ranks[members[0]])))
         groups += [members[start:start + size] for start in range(0, len(members), size)]

@@ -17,7 +17,7 @@ from components.errors import DataError
 from components.models import ModelRef, resolve_model
 from components.pair_map import ARRAY_LIMIT, PUBLISHED, SCHEMA, PairMap, PairOptions
 from components.store import ResultKey, ResultStore, StoredResult
-from components.types import CancelEvent, Corpus, Layer, PairList, Progress, no_progress
+from components.types import CancelEvent, Corpus, PairList, Progress, no_progress
 
 if TYPE_CHECKING:
     from components.encoders import Encoder, Tokenised

@@ -12,7 +12,7 @@ import math
 import numpy as np
 from scipy import stats
 
-from components.types import FloatArray, Interval
+from components.types import FloatArray, IntArray, Interval
 
 LEVEL = 0.95
 MIN_TEXTS = 6
@@ -69,7 +69,7 @@ def _jackknife_interval(value: float, without: FloatArray, level: float) -> Inte
     return Interval(value, value - half, value + half, n, "texts")
 
 
-def jackknife_ratio(numerator: FloatArray, denominator: FloatArray, texts: FloatArray, *,
+def jackknife_ratio(numerator: FloatArray, denominator: FloatArray, texts: IntArray, *,
                     level: float = LEVEL) -> Interval:
     """Ratio of two means over rows that involve texts, jackknifed over the texts.
 
@@ -78,7 +78,7 @@ def jackknife_ratio(numerator: FloatArray, denominator: FloatArray, texts: Float
         texts: (n_rows, k) integer numbers of the texts that each row rests on; leaving a text out drops all its rows.
     """
     ids, codes = np.unique(texts, return_inverse=True)
-    codes = codes.reshape(texts.shape)
+    codes = codes.reshape(len(texts), -1)
     drop = np.zeros((len(ids), 3))
     for column in range(codes.shape[1]):
         # A row that names one text twice must be dropped once.
@@ -107,7 +107,7 @@ def mean_interval(values: FloatArray, of: str, *, level: float = LEVEL, least: i
     return Interval(value, value - half, value + half, n, of)
 
 
-def balanced_pairs(n_texts: int, n_pairs: int, seed: int = 0) -> tuple[FloatArray, FloatArray, FloatArray]:
+def balanced_pairs(n_texts: int, n_pairs: int, seed: int = 0) -> tuple[IntArray, IntArray, IntArray]:
     """Pairs in balanced cycles: every cycle uses each of its texts exactly twice.
 
     The texts are permuted once and set on a ring; cycle k pairs each text with the one k places on, so no pair comes
@@ -134,13 +134,13 @@ def balanced_pairs(n_texts: int, n_pairs: int, seed: int = 0) -> tuple[FloatArra
     return np.minimum(first, second), np.maximum(first, second), np.repeat(np.arange(cycles), ring_size)
 
 
-def cycle_mean(values: FloatArray, cycle: FloatArray, *, level: float = LEVEL) -> Interval:
+def cycle_mean(values: FloatArray, cycle: IntArray, *, level: float = LEVEL) -> Interval:
     """Estimate of the corpus mean from balanced cycles: Student over the cycles' means."""
     means = np.bincount(cycle, values) / np.bincount(cycle)
     return mean_interval(means, "cycles", level=level, least=MIN_CYCLES)
 
 
-def cycle_mean_over_texts(values: FloatArray, first: FloatArray, second: FloatArray, n_texts: int, cycle: FloatArray, *,
+def cycle_mean_over_texts(values: FloatArray, first: IntArray, second: IntArray, n_texts: int, cycle: IntArray, *,
                           level: float = LEVEL) -> Interval:
     """The same estimate with an interval over texts as well, as ``jackknife_pair_mean`` gives for all pairs.
 

@@ -187,4 +187,5 @@ class References:
         def rich(value: Any) -> Any:
             return Interval(**value) if isinstance(value, dict) else value
 
-        return cls(**{k: tuple(v) if k == "missing" else rich(v) for k, v in data.items()})
+        fields: dict[str, Any] = {name: rich(value) for name, value in data.items()}
+        return cls(**fields | {"missing": tuple(data["missing"])})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC
 from typing import Annotated
 
 import typer
@@ -23,7 +23,7 @@ def list_() -> None:
     for column in ("kind", "key", "model", "texts", "parameters", "MB", "last used"):
         table.add_column(column, overflow="fold")
     for entry in entries:
-        used = datetime.fromtimestamp(entry.used, UTC).strftime("%Y-%m-%d %H:%M")
+        used = entry.used.astimezone(UTC).strftime("%Y-%m-%d %H:%M")
         params = ", ".join(f"{k}={v}" for k, v in entry.key.params.items())
         table.add_row(entry.key.kind, entry.key.digest[:12], entry.key.model_id, entry.key.corpus_digest[:12],
                       params, f"{entry.bytes / 1e6:.1f}", used)
@@ -37,8 +37,9 @@ def verify() -> None:
     problems = store.verify()
     for problem in problems:
         typer.echo(f"{problem.file}: {problem.sentence}")
-    typer.echo(f"{len(list(store.entries()))} results read, {len(problems)} problems.")
-    if problems:
+    typer.echo(f"{len(list(store.entries()))} results read, {len(problems)} findings.")
+    # What a killed process left behind has been cleaned up by now; it is reported, but it is no damage.
+    if any(not problem.removed for problem in problems):
         raise typer.Exit(3)
 
 

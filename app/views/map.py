@@ -8,8 +8,8 @@ from components.findings import map_finding
 from components.pair_map import PairOptions
 
 st.title("How much of what the covariances say does the mean lose?")
-st.caption("Each pair of texts is a point. Left: the means agree. Up: the token clouds differ in spread or direction. "
-           "What the mean hides (high SOCM) lies in the upper left.")
+st.caption("Each pair of texts is a point. Left: the means agree. Up: the token clouds differ. What the mean hides, high "
+           "SOCM, lies in the upper left.")
 
 with widgets.sentences():
     corpus_name, model_name = widgets.choose_corpus(), widgets.choose_model()

@@ -38,8 +38,9 @@ def headline(result: PairMap) -> None:
 def figure(result: PairMap, corpus: Corpus, theme: ChartTheme) -> None:
     """The plane with all pairs, drawn twice: the page's width decides which of the two is seen."""
     counts, mu_edges, sigma_edges = result.plane_counts()
-    i, j, d_mu, d_sigma = (column[:RINGS] for column in result.top)
-    top = TopPairs(d_mu, d_sigma, tuple(corpus.texts[k] for k in i), tuple(corpus.texts[k] for k in j))
+    i, j, d_mu, d_sigma = result.top
+    top = TopPairs(d_mu[:RINGS], d_sigma[:RINGS], tuple(corpus.texts[k] for k in i[:RINGS]),
+                   tuple(corpus.texts[k] for k in j[:RINGS]))
     alt = pair_density_alt(counts, mu_edges, sigma_edges, top=top)
     for narrow, key in ((False, "wide"), (True, "narrow")):
         with st.container(key=key):

@@ -303,7 +303,8 @@ def _lay_out(
     plane_x, plane_y = (PLANE_X, PLANE_Y) if marginals else (1.0, 1.0)
     fig.update_layout(
         height=height, bargap=0, hovermode="closest", dragmode=False if narrow else "select",
-        margin={"l": 52 if narrow else 60, "r": 10, "t": 10, "b": 104 if narrow else 50},
+        # The tools that appear on hover stand in the top margin, not on the colour bar.
+        margin={"l": 52 if narrow else 60, "r": 10, "t": 10 if narrow else 30, "b": 104 if narrow else 50},
         xaxis={"domain": [0, plane_x], "range": x_range, "title": {"text": style.LABEL_D_MU},
                "nticks": 6 if narrow else 12},
         yaxis={"domain": [0, plane_y], "range": y_range, "title": {"text": style.LABEL_D_SIGMA},

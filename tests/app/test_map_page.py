@@ -1,0 +1,124 @@
+"""The Map page run by Streamlit's own test harness, on a stored result of a small real corpus."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from app.settings import settings
+from components.corpora import load_corpus
+from components.models import resolve_model
+from components.pair_map import PairOptions
+from components.pipeline import compute_pair_map, pair_map_key
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory):
+    """A store with 40 sentences' pairs under the embedded model, and the file that holds the sentences."""
+    folder = tmp_path_factory.mktemp("map")
+    file = folder / "forty.txt"
+    file.write_text("\n".join(load_corpus("encyclopedia").texts[:40]) + "\n", encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("POOLSCOPE_STORE", str(folder / "store"))
+        patch.setenv("POOLSCOPE_TEXTS", str(file))
+        settings.cache_clear()
+        compute_pair_map(load_corpus(file), resolve_model("all-MiniLM-L6-v2"), PairOptions(),
+                         store=settings().open_store())
+        yield file
+    settings.cache_clear()
+
+
+@pytest.fixture(autouse=True)
+def fresh_caches():
+    st.cache_data.clear()
+    st.cache_resource.clear()
+    yield
+    st.cache_resource.clear()
+
+
+def open_map(**query: str) -> AppTest:
+    page = AppTest.from_file("../../app/main.py", default_timeout=30)
+    for name, value in query.items():
+        page.query_params[name] = value
+    page.run()
+    page.switch_page("views/map.py").run()
+    assert not page.exception
+    return page
+
+
+def metrics(page: AppTest) -> dict[str, str]:
+    return {metric.label: metric.value for metric in page.metric}
+
+
+def test_a_stored_map_shows_its_numbers_figure_and_finding(stored):
+    page = open_map(corpus="forty.txt")
+    corpus, ref = load_corpus(stored), resolve_model("all-MiniLM-L6-v2")
+    found = settings().open_store().get(pair_map_key(corpus, ref, PairOptions()))
+    socm = float(((1 - found.arrays["d_mu"]) * found.arrays["d_sigma"]).mean())
+    assert metrics(page)["Mean SOCM"] == f"{socm:.3f}"
+    assert len(page.metric) == 4
+    spec = json.loads(page.get("plotly_chart")[0].proto.spec)
+    heat = spec["data"][0]
+    assert heat["type"] == "heatmap"
+    captions = " ".join(element.value for element in page.caption)
+    assert "40 texts, all 780 pairs drawn" in captions
+    assert "final layer" in captions
+    assert any("What this shows" in element.value for element in page.markdown)
+
+
+def test_a_result_that_is_not_stored_offers_to_compute_it_and_says_how_much(stored):
+    page = open_map(corpus="forty.txt", layer="3")
+    assert [button.label for button in page.button] == ["Compute 780 pairs, about 6 s"]
+    assert not page.metric
+
+
+@pytest.mark.parametrize("query", [
+    {"corpus": "../../../etc/passwd"}, {"corpus": "<script>alert(1)</script>"}, {"model": "__import__('os')"},
+    {"layer": "99"}, {"layer": "-1"}, {"layer": "final;drop"}, {"special": "maybe"}, {"corpus": "x" * 5000},
+])
+def test_a_hostile_link_falls_back_to_what_there_is(stored, query):
+    page = open_map(**query)
+    assert page.selectbox[0].value == "encyclopedia"
+    assert page.selectbox[1].value == "all-MiniLM-L6-v2"
+    assert page.sidebar.get("select_slider")[0].value == "final"
+
+
+def test_a_link_sets_every_control(stored):
+    page = open_map(corpus="forty.txt", layer="2", special="false")
+    assert page.selectbox[0].value == "forty.txt"
+    assert page.sidebar.get("select_slider")[0].value == "2"
+    assert page.toggle[0].value is False
+
+
+def test_a_corpus_file_that_went_bad_is_one_sentence(stored, tmp_path, monkeypatch):
+    bad = tmp_path / "bad.txt"
+    bad.write_bytes(b"fine\n\xff\xfe\x00broken\n")
+    monkeypatch.setenv("POOLSCOPE_TEXTS", str(bad))
+    settings.cache_clear()
+    try:
+        page = open_map(corpus="bad.txt")
+        assert len(page.error) == 1
+        assert "UTF" in page.error[0].value
+    finally:
+        settings.cache_clear()
+
+
+def test_the_pages_never_load_torch(stored):
+    import subprocess
+
+    code = """
+import sys
+from streamlit.testing.v1 import AppTest
+page = AppTest.from_file('app/main.py', default_timeout=30)
+page.query_params['corpus'] = 'forty.txt'
+page.run()
+page.switch_page('views/map.py').run()
+assert len(page.metric) == 4, page
+assert not {'torch', 'transformers', 'umap', 'sentence_transformers'} & set(sys.modules)
+"""
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert result.returncode == 0, result.stderr[-2000:]
