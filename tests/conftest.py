@@ -1,0 +1,28 @@
+"""Nothing here reaches a network: models come from a package or are made in the test."""
+
+from __future__ import annotations
+
+import os
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+
+import pytest
+
+from components.types import TokenStates
+
+
+@pytest.fixture(scope="session")
+def embedded():
+    """The real embedded model, loaded once."""
+    from components.encoders import load_encoder
+    from components.models import resolve_model
+
+    return load_encoder(resolve_model("all-MiniLM-L6-v2"), device="cpu")
+
+
+@pytest.fixture(scope="session")
+def embedded_states(embedded) -> TokenStates:
+    """Final-layer token states of the first 120 encyclopedia sentences under the real model."""
+    from components.corpora import load_corpus
+
+    return embedded.token_states(load_corpus("encyclopedia").texts[:120], ["final"]).states["final"]
