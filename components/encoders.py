@@ -7,6 +7,7 @@ written straight to its text's place: memory holds the layers asked for and one 
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,10 @@ import torch
 from components.errors import Cancelled, DataError, ModelError, shown
 from components.models import Declared, ModelRef, declared
 from components.types import FINAL, CancelEvent, FloatArray, IntArray, Layer, Progress, TokenStates, no_progress
+
+
+_POSITIONS_FROM_IDS = ("roberta", "xlm-roberta", "camembert", "mpnet", "xmod", "data2vec-text")
+"""Families that find positions from the token numbers themselves, padding left out."""
 
 
 @dataclass(frozen=True)
@@ -184,7 +189,7 @@ class Encoder:
         try:
             with torch.inference_mode():
                 result = self.model(input_ids=torch.from_numpy(ids).to(self.device),
-                                    attention_mask=torch.from_numpy(real).to(self.device),
+                                    attention_mask=torch.from_numpy(real).to(self.device), **self._positions(real),
                                     output_hidden_states=True, return_dict=True)
         finally:
             if hook is not None:
@@ -198,6 +203,14 @@ class Encoder:
             else:
                 states[layer] = result.hidden_states[int(layer)]
         return states
+
+
+    def _positions(self, real: IntArray) -> dict[str, torch.Tensor]:
+        """Positions of left-padded texts, which models with absolute positions would count from the padding on."""
+        if real[:, 0].all() or self.model.config.model_type in _POSITIONS_FROM_IDS \
+                or "position_ids" not in inspect.signature(self.model.forward).parameters:
+            return {}
+        return {"position_ids": torch.from_numpy(np.maximum(real.cumsum(axis=1) - 1, 0)).to(self.device)}
 
 
 def load_encoder(ref: ModelRef, *, device: str = "auto", allow_remote_code: Collection[str] = ()) -> Encoder:

@@ -99,11 +99,11 @@ def resolve_model(name: str, *, revision: str | None = None, download: bool = Fa
         folder = Path(next(iter(spec.submodule_search_locations))) / "model"
         return ModelRef(EMBEDDED, folder_digest(folder), folder, "embedded")
     path = Path(name).expanduser()
-    if path.is_dir() or name.startswith((".", "/", "~")):
-        return _resolve_folder(name, path, revision)
     if path.is_file():
         raise ModelError(f"model {shown(name)}", "must be a folder or a name", "a file",
                          "name the folder that holds config.json")
+    if path.is_dir() or name.startswith((".", "/", "~")):
+        return _resolve_folder(name, path, revision)
     if not _HUB_ID.fullmatch(name) or ".." in name:
         raise ModelError("model", "must be a folder or an id like owner/name", shown(name),
                          f"check the spelling, or use {EMBEDDED}")

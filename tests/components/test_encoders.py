@@ -1,0 +1,154 @@
+"""Token states: equal to other libraries', and independent of padding, batches and order."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+import torch
+
+from components.encoders import Encoder, choose_device, load_encoder
+from components.errors import Cancelled, DataError, ModelError
+from components.models import resolve_model
+from tests.components import tiny_models
+
+TEXTS = ["the cat sat on the mat .", "a dog", "rain", "the dog ran far , far home in the rain .", "cats running"]
+
+
+@pytest.fixture(scope="module")
+def sentence_model(embedded):
+    from sentence_transformers import SentenceTransformer
+
+    return SentenceTransformer(str(embedded.ref.folder), device="cpu")
+
+
+REAL = ["Iceland straddles two plates.", "A short one.", "", "مرحبا بالعالم", "汉字和 emoji 🙂 mixed", "x " * 400]
+
+
+def test_token_states_equal_those_of_sentence_transformers(embedded, sentence_model):
+    found = embedded.token_states(REAL, ["final"]).states["final"]
+    theirs = sentence_model.encode(REAL, output_value="token_embeddings")
+    vectors = sentence_model.encode(REAL, normalize_embeddings=True)
+    for k, their in enumerate(theirs):
+        assert np.allclose(found[k], their.numpy(), atol=2e-5)
+        mean = found[k].mean(axis=0)
+        assert np.allclose(mean / np.linalg.norm(mean), vectors[k], atol=1e-5)
+
+
+def test_results_do_not_depend_on_padding_side_batch_or_order(embedded):
+    texts = REAL[:5]
+    base = embedded.token_states(texts, [0, 3, "final"])
+    for options in ({"padding_side": "left"}, {"batch_size": 1}, {"batch_size": 3}):
+        other = embedded.token_states(texts, [0, 3, "final"], **options)
+        for layer in (0, 3, "final"):
+            assert np.allclose(base.states[layer].states, other.states[layer].states, atol=2e-5)
+    turned = embedded.token_states(texts[::-1], ["final"]).states["final"]
+    for k in range(5):
+        assert np.allclose(turned[4 - k], base.states["final"][k], atol=2e-5)
+
+
+def test_layers_special_tokens_and_prompt(embedded):
+    whole = embedded.token_states(["A cat sat."], [0, 6, "final"])
+    assert np.array_equal(whole.states[6].states, whole.states["final"].states)
+    bare = embedded.token_states(["A cat sat."], [0, 6, "final"], special_tokens=False)
+    assert np.array_equal(bare.states[6].states, whole.states[6].states[1:-1])
+    prompted = embedded.token_states(["A cat sat."], ["final"], prompt="query: ")
+    assert len(prompted.states["final"].states) == len(whole.states["final"].states) + 2
+    with pytest.raises(DataError, match=r"layer must lie in 0..6 or be 'final' for all-MiniLM-L6-v2; found 7"):
+        embedded.token_states(["a"], [7])
+    with pytest.raises(DataError, match="found -1"):
+        embedded.token_states(["a"], [-1])
+
+
+def test_cut_texts_are_counted_and_unknown_tokens_too(embedded):
+    found = embedded.token_states(["short", "word " * 20_000, "x" * 100_000], ["final"])
+    assert found.tokenised.cut.tolist() == [1]
+    assert found.states["final"].lengths.tolist()[1] == 256
+    assert found.tokenised.full_lengths[1] == 20_002
+    korean = embedded.tokenise(["몰디브는 인도양에 있는 섬나라이다.", "ᚠᚢᚦ ᚨᚱᚲ ꙮ"])
+    assert korean.unknown_share > 0.05
+    assert embedded.tokenise(["Plain English."]).unknown_share == 0
+
+
+def test_cancel(embedded):
+    event = threading.Event()
+    event.set()
+    with pytest.raises(Cancelled):
+        embedded.token_states(["a"], ["final"], cancelled=event)
+
+
+def test_out_of_memory_halves_the_batch_and_gives_the_same(embedded, monkeypatch):
+    base = embedded.token_states(REAL[:5] * 4, ["final"]).states["final"].states
+    whole, sizes = Encoder._encode_batch, []
+
+    def tight(self, batch, *rest):
+        sizes.append(len(batch))
+        if len(batch) > 3:
+            raise torch.OutOfMemoryError("out of memory")
+        return whole(self, batch, *rest)
+
+    monkeypatch.setattr(Encoder, "_encode_batch", tight)
+    found = embedded.token_states(REAL[:5] * 4, ["final"]).states["final"].states
+    assert max(sizes) == 20 and min(sizes) <= 3
+    assert np.allclose(found, base, atol=2e-5)
+
+
+def test_another_runtime_error_is_not_taken_for_memory(embedded, monkeypatch):
+    def broken(self, *rest):
+        raise RuntimeError("shapes differ")
+
+    monkeypatch.setattr(Encoder, "_encode_batch", broken)
+    with pytest.raises(RuntimeError, match="shapes differ"):
+        embedded.token_states(["a", "b"], ["final"])
+
+
+FAMILIES = ("bert", "roberta", "xlm-roberta", "distilbert", "mpnet", "electra", "modernbert", "qwen3", "gpt2")
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_families_agree_with_an_unpadded_forward_pass(family, tmp_path):
+    encoder = load_encoder(resolve_model(str(tiny_models.save(family, tmp_path))), device="cpu")
+    assert encoder.layers == (0, 1, 2, "final")
+    found = encoder.token_states(TEXTS, encoder.layers)
+    left = encoder.token_states(TEXTS, ["final"], padding_side="left").states["final"].states
+    assert np.allclose(left, found.states["final"].states, atol=2e-5)
+    for k, ids in enumerate(found.tokenised.ids):
+        with torch.inference_mode():
+            alone = encoder.model(input_ids=torch.from_numpy(ids)[None], output_hidden_states=True)
+        assert np.allclose(found.states["final"][k], alone.last_hidden_state[0].numpy(), atol=2e-5)
+        for layer in (0, 1):
+            assert np.allclose(found.states[layer][k], alone.hidden_states[layer][0].numpy(), atol=2e-5)
+
+
+@pytest.mark.parametrize(("family", "differs"), [("bert", False), ("modernbert", True), ("qwen3", True), ("gpt2", True)])
+def test_the_last_layer_is_taken_before_a_final_norm(family, differs, tmp_path):
+    encoder = load_encoder(resolve_model(str(tiny_models.save(family, tmp_path))), device="cpu")
+    found = encoder.token_states(TEXTS, [2, "final"])
+    assert (not np.allclose(found.states[2].states, found.states["final"].states, atol=1e-4)) == differs
+
+
+def test_a_model_without_a_pad_token(tmp_path):
+    encoder = load_encoder(resolve_model(str(tiny_models.save("gpt2", tmp_path, pad=False))), device="cpu")
+    assert encoder.tokenizer.pad_token_id is None
+    together, alone = (encoder.token_states(TEXTS, ["final"], batch_size=n).states["final"].states for n in (5, 1))
+    assert np.allclose(together, alone, atol=2e-5)
+
+
+def test_code_of_a_model_does_not_run(tmp_path):
+    import json
+
+    folder = tiny_models.save("bert", tmp_path / "own")
+    marker = tmp_path / "ran"
+    (folder / "own_code.py").write_text(f"open({str(marker)!r}, 'w').close()\n")
+    config = json.loads((folder / "config.json").read_text())
+    config |= {"model_type": "own-kind", "auto_map": {"AutoConfig": "own_code.OwnConfig", "AutoModel": "own_code.Own"}}
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ModelError, match="POOLSCOPE_ALLOW_REMOTE_CODE"):
+        load_encoder(resolve_model(str(folder)), device="cpu")
+    assert not marker.exists()
+
+
+def test_an_unknown_device_is_refused():
+    with pytest.raises(ModelError, match="device must be auto or one of cpu"):
+        choose_device("tpu")
