@@ -21,12 +21,18 @@ class PageRow:
 PAGES = (
     PageRow("views/home.py", "", "Poolscope"),
     PageRow("views/map.py", "map", "Map of pairs"),
+    PageRow("views/pair.py", "pair", "Pair"),
 )
 
 
 def pages() -> list[StreamlitPage]:
     """The pages for ``st.navigation``; the first is the default."""
     return [st.Page(row.file, title=row.title, url_path=row.path or None, default=not row.path) for row in PAGES]
+
+
+def page(path: str) -> StreamlitPage:
+    """One page, for ``st.page_link``."""
+    return pages()[[row.path for row in PAGES].index(path)]
 
 
 def link_to(path: str, **state: str | int) -> str:

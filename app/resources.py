@@ -11,11 +11,12 @@ import streamlit as st
 
 from app.jobs import JobRegistry
 from app.settings import settings
-from components.corpora import bundled_names, load_corpus
+from components.corpora import DATA_DIR, bundled_names, load_corpus, load_pairs
 from components.models import EMBEDDED
 from components.pair_map import PairMap
-from components.store import ResultKey, ResultStore
-from components.types import Corpus
+from components.pair_selection import Pairs, pairs_of
+from components.store import ResultKey, ResultStore, StoredResult
+from components.types import Corpus, PairList
 
 
 class NotStored(Exception):
@@ -69,6 +70,12 @@ def jobs() -> JobRegistry:
                        max_queue=own.max_queue)
 
 
+@st.cache_resource(show_spinner=False)
+def gallery() -> ResultStore:
+    """The results that come with the project; only read."""
+    return ResultStore(DATA_DIR / "gallery")
+
+
 @st.cache_resource(max_entries=16, show_spinner=False)
 def stored_pair_map(digest: str, _key: ResultKey) -> PairMap:
     """A stored pair map in memory (8 MB for 1,000 texts).
@@ -76,7 +83,34 @@ def stored_pair_map(digest: str, _key: ResultKey) -> PairMap:
     Raises:
         NotStored: it is not in the store (any more).
     """
-    found = store().get(_key)
+    found = _stored(_key)
+    return PairMap.from_stored(found.arrays, found.meta)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def stored_pairs(digest: str, _map: PairMap) -> Pairs:
+    """The columns of all pairs of a stored map, ready to be filtered (60 MB for 1,000 texts)."""
+    return pairs_of(_map)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def stored_pair_list(digest: str, _key: ResultKey) -> StoredResult:
+    """The stored statistics of a list of pairs.
+
+    Raises:
+        NotStored: it is not in the store (any more).
+    """
+    return _stored(_key)
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def pair_list(name: str) -> PairList:
+    """A bundled list of pairs."""
+    return load_pairs(name)
+
+
+def _stored(key: ResultKey) -> StoredResult:
+    found = store().get(key) or gallery().get(key)
     if found is None:
         raise NotStored
-    return PairMap.from_stored(found.arrays, found.meta)
+    return found

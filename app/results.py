@@ -10,9 +10,11 @@ from app import resources
 from app.job import Job
 from app.settings import settings
 from components.models import ModelRef, resolve_model
-from components.pair_map import SCHEMA, PairMap, PairOptions
-from components.store import ResultKey
-from components.types import Corpus
+from components.pair_map import PairMap, PairOptions
+from components.pair_selection import Pairs
+from components.pipeline import pair_list_key, pair_map_key
+from components.store import ResultKey, StoredResult
+from components.types import Corpus, PairList
 
 
 @dataclass(frozen=True)
@@ -32,15 +34,26 @@ def pair_map_request(corpus_name: str, model_name: str, options: PairOptions) ->
     Raises:
         DataError, ModelError: with a sentence for the page.
     """
-    corpus, ref = resources.corpus(corpus_name), model(model_name)
+    corpus = resources.corpus(corpus_name)
+    key = pair_map_key(corpus, model(model_name), options)
+    args = {"corpus": resources.corpus_files()[corpus_name], **_common(model_name, options, key)}
     n = len(corpus.texts)
-    key = ResultKey("pair_map", corpus.digest, ref.model_id, ref.revision, options.params(n), SCHEMA)
-    own = settings()
-    args = {"corpus": resources.corpus_files()[corpus_name], "model": resources.model_names()[model_name],
-            "options": asdict(options), "device": own.device, "allow_remote_code": list(own.allow_remote_code),
-            "digest": key.digest}
     pairs = options.cycles_pairs(n) or n * (n - 1) // 2
     return Request(key, "pair_map", args, f"Compute {pairs:,} pairs", expected_seconds(corpus, pairs))
+
+
+def pair_list_request(list_name: str, model_name: str, options: PairOptions) -> Request:
+    """What to ask for so that a bundled list of pairs under a model lies in the store."""
+    listed = resources.pair_list(list_name)
+    key = pair_list_key(listed, model(model_name), options)
+    args = {"pairs": list_name, **_common(model_name, options, key)}
+    return Request(key, "pair_list", args, f"Compute {len(listed.texts_a):,} labelled pairs", 8)
+
+
+def _common(model_name: str, options: PairOptions, key: ResultKey) -> dict[str, Any]:
+    own = settings()
+    return {"model": resources.model_names()[model_name], "options": asdict(options), "device": own.device,
+            "allow_remote_code": list(own.allow_remote_code), "digest": key.digest}
 
 
 def pair_map(request: Request) -> PairMap | None:
@@ -49,6 +62,24 @@ def pair_map(request: Request) -> PairMap | None:
         return resources.stored_pair_map(request.key.digest, request.key)
     except resources.NotStored:
         return None
+
+
+def pairs(request: Request, found: PairMap) -> Pairs:
+    """The columns of a stored map's pairs."""
+    return resources.stored_pairs(request.key.digest, found)
+
+
+def pair_list(request: Request) -> StoredResult | None:
+    """The stored statistics of a list of pairs, or None when they have to be computed first."""
+    try:
+        return resources.stored_pair_list(request.key.digest, request.key)
+    except resources.NotStored:
+        return None
+
+
+def listed(name: str) -> PairList:
+    """A bundled list of pairs."""
+    return resources.pair_list(name)
 
 
 def model(name: str) -> ModelRef:

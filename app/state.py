@@ -6,8 +6,11 @@ import uuid
 
 import streamlit as st
 
+from components.pair_selection import Box
+
 CORPUS, MODEL, LAYER, SPECIAL = "corpus", "model", "layer", "special"
 """Widget keys shared by the pages; each is also the name of its URL parameter."""
+BOX = "box"
 
 
 def watcher() -> str:
@@ -15,3 +18,22 @@ def watcher() -> str:
     if "_watcher" not in st.session_state:
         st.session_state["_watcher"] = uuid.uuid4().hex
     return str(st.session_state["_watcher"])
+
+
+def box() -> Box | None:
+    """The box drawn on the plane, from the link; anything that is not four numbers is no box."""
+    return Box.parse(st.query_params.get(BOX, ""))
+
+
+def keep_box(chart_key: str) -> None:
+    """Callback of a plane: what was drawn goes into the link (a changed figure would forget its selection)."""
+    drawn = st.session_state[chart_key].get("selection", {}).get("box", [])
+    plane = [b for b in drawn if b.get("xref", "x") == "x" and b.get("yref", "y") == "y"]
+    if plane:
+        x, y = plane[-1]["x"], plane[-1]["y"]
+        st.query_params[BOX] = str(Box(min(x), max(x), min(y), max(y)))
+
+
+def drop_box() -> None:
+    """Callback: no box any more."""
+    st.query_params.pop(BOX, None)

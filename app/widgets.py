@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import metadata
 
 import streamlit as st
 
@@ -13,7 +14,6 @@ from app.results import Request
 from components.charts.style import caption_number, interval_text
 from components.errors import PoolscopeError
 from components.models import EMBEDDED, layer_count
-from components.pair_map import UNKNOWN_WARNING, PairMap
 from components.types import FINAL, Interval, Layer
 
 FIGURE_HEIGHT = 560
@@ -23,6 +23,11 @@ _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!|~:$<>&])")
 def plain(text: str) -> str:
     """Text with every character that Streamlit's markdown would act on made inert."""
     return _MARKDOWN.sub(r"\\\1", text)
+
+
+def version() -> str:
+    """Poolscope's own version, for exports."""
+    return metadata.version("poolscope")
 
 
 def house_style() -> None:
@@ -64,10 +69,10 @@ def choose_model() -> str:
                                     help=f"{EMBEDDED} comes with Poolscope; `poolscope serve --model` adds others."))
 
 
-def choose_layer(model_name: str) -> Layer:
+def choose_layer(model_name: str, key: str = state.LAYER, label: str = "Layer") -> Layer:
     """A layer of the model, or "final": what pooling sees."""
     layers = [*map(str, range(layer_count(results.model(model_name)) + 1)), FINAL]
-    chosen = st.sidebar.select_slider("Layer", layers, value=FINAL, key=state.LAYER, bind="query-params",
+    chosen = st.sidebar.select_slider(label, layers, value=FINAL, key=key, bind="query-params",
                                       help="0 is the embedding output; final is what pooling sees.")
     return FINAL if chosen == FINAL else int(chosen)
 
@@ -109,7 +114,7 @@ def compute_or_wait(request: Request, height: int = FIGURE_HEIGHT) -> None:
             st.markdown("Not computed yet on this server. The result is kept, for every visitor.",
                         text_alignment="center")
         # A callback, so that the run that follows already finds the job.
-        st.button(label, type="primary", on_click=_start, args=(request,), key="compute")
+        st.button(label, type="primary", on_click=_start, args=(request,), key=f"compute_{request.key.digest[:12]}")
         if problem := st.session_state.pop("_start_problem", None):
             st.error(plain(problem))
 
@@ -139,7 +144,7 @@ def _progress(request: Request, height: int) -> None:
                         text=f"{plain(now.stage) or 'Starting'}{count}{left}")
         for note in now.notes:
             st.caption(plain(note))
-        if st.button("Cancel", key="cancel"):
+        if st.button("Cancel", key=f"cancel_{request.key.digest[:12]}"):
             registry.cancel(request.key.digest, state.watcher())
             st.rerun()
 
@@ -148,20 +153,3 @@ def _rounded(seconds: float) -> str:
     if seconds < 90:
         return f"{max(1, round(seconds) if seconds < 10 else round(seconds / 5) * 5)} s"
     return f"{round(seconds / 60)} min"
-
-
-def map_caption(result: PairMap, request: Request) -> str:
-    """What the figure is made of: texts, pairs, model, revision, layer, tokens, and what was cut or unknown."""
-    meta, key = result.meta, request.key
-    how = {"all": f"all {result.n_pairs:,} pairs drawn", "streamed": f"all {result.n_pairs:,} pairs counted",
-           "cycles": f"{result.n_pairs:,} of {meta.get('all_pairs', 0):,} pairs, an estimate"}[result.method]
-    layer = "final layer" if meta["options"]["layer"] == FINAL else f"layer {meta['options']['layer']}"
-    parts = [f"{result.n_texts:,} texts, {how}", f"{plain(key.model_id)} "
-             f"(revision {key.model_revision.removeprefix('sha256:')[:10]}), {layer}",
-             "special tokens in" if meta["options"]["special_tokens"] else "special tokens left out",
-             f"{meta['n_cut']:,} texts cut at {meta['max_length']} tokens" if meta["n_cut"] else "no text cut",
-             f"computed on {meta['device']}"]
-    if meta["unknown_share"] > UNKNOWN_WARNING:
-        parts.append(f"{meta['unknown_share']:.0%} of the tokens are unknown to this model: "
-                     "read nothing into these numbers")
-    return "; ".join(parts) + "."

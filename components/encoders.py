@@ -19,8 +19,8 @@ from components.errors import Cancelled, DataError, ModelError, shown
 from components.models import Declared, ModelRef, declared
 from components.types import FINAL, CancelEvent, FloatArray, IntArray, Layer, Progress, TokenStates, no_progress
 
-
-_POSITIONS_FROM_IDS = ("roberta", "xlm-roberta", "camembert", "mpnet", "xmod", "data2vec-text")
+_POSITIONS_FROM_IDS = ("roberta", "xlm-roberta", "xlm-roberta-xl", "roberta-prelayernorm", "camembert", "mpnet", "xmod",
+                       "data2vec-text", "longformer", "ibert", "luke", "esm")
 """Families that find positions from the token numbers themselves, padding left out."""
 
 
@@ -80,7 +80,7 @@ class Encoder:
         config = model.config
         self.n_layers = int(config.num_hidden_layers)
         self.dim = int(config.hidden_size)
-        self.max_length = _max_length(self.declared, config, tokenizer)
+        self.max_length = _max_length(self.declared, model, tokenizer)
         self._blocks = _blocks(model, self.n_layers)
 
     @property
@@ -96,6 +96,8 @@ class Encoder:
 
     def tokenise(self, texts: Sequence[str], prompt: str = "") -> Tokenised:
         """Token numbers of the texts, with the prompt in front of each, cut at ``max_length``."""
+        if not prompt.isascii() and any("\ud800" <= c <= "\udfff" for c in prompt):
+            raise DataError("prompt", "must be whole characters", shown(prompt), "give it as UTF-8 text")
         given = [prompt + text for text in texts]
         if self.declared.lower_case:
             given = [text.lower() for text in given]
@@ -163,6 +165,8 @@ class Encoder:
     def _encode_batch(self, batch: IntArray, tokenised: Tokenised, kept: Sequence[Any], offsets: IntArray,
                       out: Mapping[Layer, FloatArray], padding_side: str) -> None:
         width = max(len(tokenised.ids[i]) for i in batch)
+        if width == 0:  # texts without a token, of a tokeniser without special ones
+            return
         ids = np.full((len(batch), width), _pad_id(self.tokenizer), dtype=np.int64)
         real = np.zeros((len(batch), width), dtype=np.int64)
         wanted = np.zeros((len(batch), width), dtype=bool)
@@ -173,6 +177,9 @@ class Encoder:
         rows = np.concatenate([np.arange(offsets[i], offsets[i + 1]) for i in batch])
         chosen = torch.from_numpy(wanted).to(self.device)
         for layer, hidden in self.hidden_states(ids, real, out.keys()).items():
+            if hidden.shape[1] != width:
+                raise ModelError(f"model {self.ref.model_id}", "must give one state for each token",
+                                 f"{hidden.shape[1]} for {width}", "choose another model")
             out[layer][rows] = hidden[chosen].float().cpu().numpy()
 
     def hidden_states(self, ids: IntArray, real: IntArray, layers: Collection[Layer]) -> dict[Layer, torch.Tensor]:
@@ -199,11 +206,10 @@ class Encoder:
             if layer == FINAL:
                 states[layer] = result.last_hidden_state
             elif layer == self.n_layers and last:
-                states[layer] = last[0]
+                states[layer] = last[0][:, :ids.shape[1]]  # Longformer pads inside
             else:
                 states[layer] = result.hidden_states[int(layer)]
         return states
-
 
     def _positions(self, real: IntArray) -> dict[str, torch.Tensor]:
         """Positions of left-padded texts, which models with absolute positions would count from the padding on."""
@@ -236,8 +242,8 @@ def load_encoder(ref: ModelRef, *, device: str = "auto", allow_remote_code: Coll
         config = AutoConfig.from_pretrained(folder, trust_remote_code=remote, local_files_only=True)
         place = folder if (folder / "tokenizer_config.json").is_file() or folder == ref.folder else ref.folder
         tokenizer = AutoTokenizer.from_pretrained(place, trust_remote_code=remote, local_files_only=True)
-        model = AutoModel.from_pretrained(folder, config=config, trust_remote_code=remote, local_files_only=True,
-                                          use_safetensors=True, dtype=torch.float32)
+        model, loaded = AutoModel.from_pretrained(folder, config=config, trust_remote_code=remote, dtype=torch.float32,
+                                                  local_files_only=True, use_safetensors=True, output_loading_info=True)
     except Exception as error:
         if "trust_remote_code" in str(error):
             raise ModelError(f"model {ref.model_id}", "must run without code of its own",
@@ -246,6 +252,12 @@ def load_encoder(ref: ModelRef, *, device: str = "auto", allow_remote_code: Coll
         raise ModelError(f"model {ref.model_id}", "must load with transformers",
                          f"{type(error).__name__}: {shown(str(error).splitlines()[0] if str(error) else '')}",
                          "check that the folder holds a whole encoder") from error
+    unused = ("pooler.", "decoder.") if getattr(config, "is_encoder_decoder", False) else ("pooler.",)
+    # transformers fills what is missing with random numbers and says so only in its log.
+    missing = sorted(name for name in loaded["missing_keys"] if not name.startswith(unused))
+    if missing:
+        raise ModelError(f"model {ref.model_id}", "must have all its weights", f"none for {shown(', '.join(missing))}",
+                         "fetch or save the model again")
     if getattr(config, "is_encoder_decoder", False):
         model = model.get_encoder()
     return Encoder(ref, model.eval().to(where), tokenizer, where)
@@ -270,11 +282,15 @@ def choose_device(device: str) -> str:
     return device
 
 
-def _max_length(stated: Declared, config: Any, tokenizer: Any) -> int | None:
-    if stated.max_length:
-        return stated.max_length
-    limits = [int(x) for x in (getattr(config, "max_position_embeddings", None), tokenizer.model_max_length)
-              if isinstance(x, int) and 0 < x < 10**9]
+def _max_length(stated: Declared, model: Any, tokenizer: Any) -> int | None:
+    config = model.config
+    wanted = [stated.max_length] if stated.max_length else [getattr(config, "max_position_embeddings", None),
+                                                            tokenizer.model_max_length]
+    # No text may be longer than the table of positions; some families leave its first rows to padding.
+    places = [len(m.weight) - ((m.padding_idx or 0) + 1 if config.model_type in _POSITIONS_FROM_IDS else 0)
+              for name, m in model.named_modules()
+              if isinstance(m, torch.nn.Embedding) and name.rsplit(".", 1)[-1] in ("position_embeddings", "wpe")]
+    limits = [int(x) for x in (*wanted, *places) if isinstance(x, int) and 0 < x < 10**9]
     return min(limits) if limits else None
 
 

@@ -171,9 +171,9 @@ def declared(folder: Path) -> Declared:
     """Reads pooling, normalisation, prompts and length limit from the model's own files, never from a family table."""
     modules = _read_json(folder / "modules.json", default=[])
     kinds = [(str(m.get("type", "")).rsplit(".", 1)[-1], str(m.get("path", ""))) for m in modules
-             if isinstance(m, dict)] if isinstance(modules, list) else []
+             if isinstance(m, dict)]
     subfolder = next((path for kind, path in kinds if kind == "Transformer"), "")
-    if ".." in Path(subfolder).parts or Path(subfolder).is_absolute():
+    if _leads_outside(subfolder):
         raise ModelError("modules.json", "must name folders inside the model", shown(subfolder), "mend the file")
     pooling_path = next((path for kind, path in kinds if kind == "Pooling"), "1_Pooling")
     pooling, source = _declared_pooling(folder, pooling_path)
@@ -181,15 +181,16 @@ def declared(folder: Path) -> Declared:
                            "sentence_distilbert_config.json", "sentence_xlm-roberta_config.json",
                            "sentence_mpnet_config.json")
     st = _read_json(folder / "config_sentence_transformers.json", default={})
-    prompts = {str(k): str(v) for k, v in (st.get("prompts") or {}).items()}
+    prompts = st.get("prompts")
+    prompts = {str(k): str(v) for k, v in prompts.items()} if isinstance(prompts, dict) else {}
     length = sentence.get("max_seq_length")
     return Declared(pooling, source, any(kind == "Normalize" for kind, _ in kinds), prompts,
-                    st.get("default_prompt_name"), length if isinstance(length, int) else None,
+                    st.get("default_prompt_name"), length if type(length) is int and length > 0 else None,
                     bool(sentence.get("do_lower_case", False)), subfolder)
 
 
 def _declared_pooling(folder: Path, path: str) -> tuple[str | None, str | None]:
-    config = _read_json(folder / path / "config.json", default={}) if ".." not in Path(path).parts else {}
+    config = {} if _leads_outside(path) else _read_json(folder / path / "config.json", default={})
     file = f"{path}/config.json"
     single = config.get("pooling_mode")
     if isinstance(single, str):
@@ -201,11 +202,14 @@ def _declared_pooling(folder: Path, path: str) -> tuple[str | None, str | None]:
     return ("+".join(names), f"{file}: {', '.join(keys)}") if names else (None, None)
 
 
+def _leads_outside(path: str) -> bool:
+    return ".." in Path(path).parts or Path(path).is_absolute()
+
+
 def _first_json(folder: Path, *names: str) -> dict[str, Any]:
     for name in names:
         if (folder / name).is_file():
-            found = _read_json(folder / name, default={})
-            return found if isinstance(found, dict) else {}
+            return dict(_read_json(folder / name, default={}))
     return {}
 
 
@@ -213,10 +217,14 @@ def _read_json(path: Path, default: Any) -> Any:
     if not path.is_file():
         return default
     try:
-        return json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
+        found = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"model file {path.name}", "must be JSON", type(error).__name__,
                          "fetch or save the model again") from error
+    if not isinstance(found, type(default)):
+        raise ModelError(f"model file {path.name}", f"must hold a JSON {'list' if default == [] else 'object'}",
+                         type(found).__name__, "fetch or save the model again")
+    return found
 
 
 def folder_digest(folder: Path) -> str:
@@ -226,14 +234,14 @@ def folder_digest(folder: Path) -> str:
     h = hashlib.sha256(b"poolscope-folder-1")
     for file in files:
         stat = file.stat()
-        content = _file_digest(str(file), stat.st_size, stat.st_mtime_ns)
+        content = _file_digest(str(file), stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
         h.update(f"{file.relative_to(folder).as_posix()}\0{content}\0".encode())
     return "sha256:" + h.hexdigest()
 
 
 @lru_cache(maxsize=4096)
-def _file_digest(path: str, size: int, mtime_ns: int) -> str:
-    """Size and time are part of the cache's key only: a changed file is read again."""
+def _file_digest(path: str, size: int, mtime_ns: int, ctime_ns: int) -> str:
+    """Size and times are part of the cache's key only: a changed file is read again, even if its mtime was put back."""
     with open(path, "rb") as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()
 

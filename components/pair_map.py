@@ -103,6 +103,9 @@ class PairMap:
 
     @classmethod
     def from_stored(cls, arrays: Mapping[str, np.ndarray[Any, Any]], meta: Mapping[str, Any]) -> PairMap:
+        # The gallery keeps these two in float32; sums over half a million pairs want more.
+        arrays = {**arrays, "d_mu": np.asarray(arrays["d_mu"], np.float64),
+                  "d_sigma": np.asarray(arrays["d_sigma"], np.float64)}
         return cls(meta["n_texts"], meta["n_pairs"], meta["method"],
                    {name: Interval(**value) for name, value in meta["means"].items()},
                    References.from_dict(meta["references"]),

@@ -169,10 +169,7 @@ def _tile(moments: TextMoments, a: IntArray, b: IntArray, same: bool, direct: bo
         if min(rank_a, rank_b) > GRAM_LIMIT:
             factor_a, factor_b = factor_a.to(torch.float64), factor_b.to(torch.float64)
         product = (factor_a @ factor_b.T).reshape(len(a), rank_a, len(b), rank_b).transpose(1, 2)
-        if same:
-            product = product[torch.from_numpy(left), torch.from_numpy(right)]
-        else:
-            product = product.reshape(len(a) * len(b), rank_a, rank_b)
+        product = product[torch.from_numpy(left), torch.from_numpy(right)] if same else product.reshape(len(a) * len(b), rank_a, rank_b)
         trace = root_traces(product, direct=direct, published_dim=moments.dim if published else None).cpu().numpy()
     cosine = moments.means[a] @ moments.means[b].T
     d_mu = np.clip((1 - cosine[left, right]) / 2, 0, 1)

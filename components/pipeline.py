@@ -15,7 +15,7 @@ import numpy as np
 
 from components.errors import DataError
 from components.models import ModelRef, resolve_model
-from components.pair_map import ARRAY_LIMIT, PUBLISHED, SCHEMA, PairMap, PairOptions
+from components.pair_map import ARRAY_LIMIT, PUBLISHED, SCHEMA, PairOptions
 from components.store import ResultKey, ResultStore, StoredResult
 from components.types import CancelEvent, Corpus, PairList, Progress, no_progress
 
@@ -231,9 +231,7 @@ def compute_pair_list(pairs: PairList, ref: ModelRef, options: PairOptions, *, s
     Raises:
         DataError, ModelError, StoreError: with a sentence.
     """
-    params = {"layer": options.layer, "special_tokens": options.special_tokens, "prompt": options.prompt,
-              "float64": options.float64, "numerics": options.numerics}
-    key = ResultKey("pair_list", pairs.digest, ref.model_id, ref.revision, params, PAIR_LIST_SCHEMA)
+    key = pair_list_key(pairs, ref, options)
     found = store.get(key)
     if found is not None:
         return found
@@ -279,15 +277,33 @@ def run_pair_map(args: Mapping[str, Any], *, store: ResultStore, progress: Progr
     ref = resolve_model(args["model"], revision=args.get("revision"))
     options = PairOptions(**args["options"])
     key = pair_map_key(corpus, ref, options)
-    if key.digest != args["digest"]:
-        raise DataError("texts or model", "must stay as they are while a job waits", "a change since the page was drawn",
-                        "reload the page and start again")
+    _refuse_changed(key, args)
     compute_pair_map(corpus, ref, options, store=store, device=args.get("device", "auto"),
                      allow_remote_code=args.get("allow_remote_code", ()), progress=progress, cancelled=cancelled)
     return key.digest
 
 
-def read_pair_map(store: ResultStore, key: ResultKey) -> PairMap | None:
-    """The stored pair map, or None; never computes."""
-    found = store.get(key)
-    return None if found is None else PairMap.from_stored(found.arrays, found.meta)
+def pair_list_key(pairs: PairList, ref: ModelRef, options: PairOptions) -> ResultKey:
+    """The key under which a list of pairs is stored."""
+    params = {"layer": options.layer, "special_tokens": options.special_tokens, "prompt": options.prompt,
+              "float64": options.float64, "numerics": options.numerics}
+    return ResultKey("pair_list", pairs.digest, ref.model_id, ref.revision, params, PAIR_LIST_SCHEMA)
+
+
+def run_pair_list(args: Mapping[str, Any], *, store: ResultStore, progress: Progress, cancelled: CancelEvent) -> str:
+    """The worker's task: a bundled list of pairs under a model; ``args`` as for ``run_pair_map``."""
+    from components.corpora import load_pairs
+
+    pairs, ref = load_pairs(args["pairs"]), resolve_model(args["model"], revision=args.get("revision"))
+    options = PairOptions(**args["options"])
+    key = pair_list_key(pairs, ref, options)
+    _refuse_changed(key, args)
+    compute_pair_list(pairs, ref, options, store=store, device=args.get("device", "auto"),
+                      allow_remote_code=args.get("allow_remote_code", ()), progress=progress, cancelled=cancelled)
+    return key.digest
+
+
+def _refuse_changed(key: ResultKey, args: Mapping[str, Any]) -> None:
+    if key.digest != args["digest"]:
+        raise DataError("texts or model", "must stay as they are while a job waits", "a change since the page was drawn",
+                        "reload the page and start again")

@@ -9,22 +9,29 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import warnings
 
 import typer
 
-from app.cli import cache, pairs, serve
+from app.cli import cache, gallery, pairs, serve
 from components.errors import PoolscopeError
+from components.store import StoreWarning
 
 cli = typer.Typer(name="poolscope", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
                   help="See what pooling throws away: how text-embedding models turn tokens into one vector.")
 cli.command("serve")(serve.serve)
 cli.command("pairs")(pairs.pairs)
 cli.add_typer(cache.cli, name="cache")
+cli.add_typer(gallery.cli, name="gallery")
 
 
 def main() -> None:
     """Entry point: a user's error is one sentence on standard error and exit code 1, never a traceback."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    show = warnings.showwarning
+    # A sentence for the user, without the line of source that Python prints below.
+    warnings.showwarning = lambda message, category, *where: typer.echo(f"warning: {message}", err=True) \
+        if issubclass(category, StoreWarning) else show(message, category, *where)
     try:
         cli()
     except PoolscopeError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -52,7 +53,7 @@ def pairs(
     if out is not None:
         from app.cli.tables import check_output
 
-        check_output(out)
+        check_output(out, texts)
     options = PairOptions(layer=_layer(layer), special_tokens=not no_special, prompt=prompt, float64=float64,
                           numerics=PUBLISHED if as_published else EXACT, sample=sample, all_pairs=all_pairs)
     ref = resolve_model(model, revision=revision, download=True)
@@ -65,7 +66,14 @@ def pairs(
     for note in summary["notes"]:
         typer.echo(f"note: {note}", err=True)
     if json_:
-        typer.echo(json.dumps(summary, ensure_ascii=False, allow_nan=False))
+        try:
+            typer.echo(json.dumps(summary, ensure_ascii=False, allow_nan=False))
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or Python fails once more when it flushes at its end
+            raise DataError("standard output", "must be writable to its end", error.strerror or str(error),
+                            "free some space there; what was computed is in the store") from error
 
 
 def _all_pairs(ref: ModelRef, texts: str, column: str | None, options: PairOptions, out: Path | None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,17 +24,20 @@ CHUNK = 500_000
 _DANGEROUS = ("=", "+", "-", "@", "\t", "\r")
 
 
-def check_output(path: Path) -> None:
-    """Refuses, before anything is computed, an output that cannot be written.
+def check_output(path: Path, texts: str) -> None:
+    """Refuses, before anything is computed, an output that cannot be written, or that would replace the texts.
 
     Raises:
         DataError: with the path and what is wrong with it.
     """
     if path.suffix.lower() not in (".csv", ".parquet"):
         raise DataError("--out", "must end in .csv or .parquet", repr(path.name), "choose one of these")
-    if path.is_dir():
-        raise DataError("--out", "must be a file", f"a folder, {str(path)!r}", "add a file name")
     try:
+        if path.is_dir():
+            raise DataError("--out", "must be a file", f"a folder, {str(path)!r}", "add a file name")
+        if path.exists() and os.path.exists(texts) and path.samefile(texts):
+            raise DataError("--out", "must not replace the file of texts", f"{str(path)!r} for both",
+                            "choose another name")
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=".poolscope-")
     except OSError as error:
         raise DataError("--out", "must lie in a folder that can be written",
@@ -51,9 +54,13 @@ class _Writer:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=".poolscope-", suffix=path.suffix)
         os.close(handle)
         self.temporary = Path(name)
-        parquet = path.suffix.lower() == ".parquet"
-        self._out: Any = pq.ParquetWriter(name, schema) if parquet else pa.csv.CSVWriter(name, schema)
         self.schema = schema
+        parquet = path.suffix.lower() == ".parquet"
+        try:
+            self._out: Any = pq.ParquetWriter(name, schema) if parquet else pa.csv.CSVWriter(name, schema)
+        except BaseException:
+            self.temporary.unlink(missing_ok=True)
+            raise
 
     def write(self, columns: Mapping[str, Any]) -> None:
         self._out.write_table(pa.table(dict(columns), schema=self.schema))
@@ -67,15 +74,23 @@ class _Writer:
         os.replace(self.temporary, self.path)
 
     def abandon(self) -> None:
-        try:
+        with suppress(OSError):  # what it still holds back cannot be written either
             self._out.close()
-        finally:
-            self.temporary.unlink(missing_ok=True)
+        self.temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def _sentence(path: Path, kept: str = "") -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise DataError("--out", "must be writable to its end", f"{str(path)!r} ({error.strerror or error})",
+                        f"free some space or choose another folder{kept}") from error
 
 
 @contextmanager
 def _writing(path: Path, schema: pa.Schema) -> Iterator[_Writer]:
-    try:
+    with _sentence(path, "; what was computed is in the store"):
         writer = _Writer(path, schema)
         try:
             yield writer
@@ -83,9 +98,6 @@ def _writing(path: Path, schema: pa.Schema) -> Iterator[_Writer]:
         except BaseException:
             writer.abandon()
             raise
-    except OSError as error:
-        raise DataError("--out", "must be writable to its end", f"{str(path)!r} ({error.strerror or error})",
-                        "free some space or choose another folder; what was computed is in the store") from error
 
 
 _PAIR_SCHEMA = pa.schema([("text1", pa.int32()), ("text2", pa.int32())] + [(n, pa.float64()) for n in COLUMNS[2:]])
@@ -112,13 +124,21 @@ class PairWriterSink:
     """Writes the pairs of a scan as they come (too many to keep), in the order of the scan's tiles."""
 
     def __init__(self, path: Path) -> None:
-        self._writer = _Writer(path, _PAIR_SCHEMA)
+        self._path = path
+        with _sentence(path):
+            self._writer = _Writer(path, _PAIR_SCHEMA)
 
     def add(self, tile: Any) -> None:
-        self._writer.write(_columns(tile.i, tile.j, tile.d_mu, tile.d_sigma, tile.spread_i, tile.spread_j))
+        with _sentence(self._path):
+            self._writer.write(_columns(tile.i, tile.j, tile.d_mu, tile.d_sigma, tile.spread_i, tile.spread_j))
 
     def close(self) -> None:
-        self._writer.close()
+        try:
+            with _sentence(self._path, "; what was computed is in the store"):
+                self._writer.close()
+        except BaseException:
+            self.abandon()
+            raise
 
     def abandon(self) -> None:
         self._writer.abandon()
@@ -133,8 +153,11 @@ def write_pair_list(pairs: PairList, arrays: Mapping[str, Any], label: str | Non
     columns |= {"n_tokens_a": arrays["n_tokens_a"].astype(np.int32), "n_tokens_b": arrays["n_tokens_b"].astype(np.int32)}
     if pairs.labels:
         name = label or "label"
+        name = f"label_{name}" if name in columns else name
+        table = path.suffix.lower() == ".csv"
+        name = inert(name) if table else name
         fields.append(pa.field(name, pa.string()))
-        columns[name] = [inert(text) for text in pairs.labels] if path.suffix.lower() == ".csv" else list(pairs.labels)
+        columns[name] = [inert(text) for text in pairs.labels] if table else list(pairs.labels)
     with _writing(path, pa.schema(fields)) as writer:
         writer.write(columns)
 

@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from app import resources, results, theme, widgets
-from app.views.map_parts import caveats, figure, headline, largest_pairs
+from app import map_data, results, theme, widgets
+from app.views import map_controls, map_parts
 from components.findings import map_finding
 from components.pair_map import PairOptions
 
@@ -14,17 +14,37 @@ st.caption("Each pair of texts is a point. Left: the means agree. Up: the token 
 with widgets.sentences():
     corpus_name, model_name = widgets.choose_corpus(), widgets.choose_model()
     options = PairOptions(layer=widgets.choose_layer(model_name), special_tokens=widgets.choose_special())
-    request = results.pair_map_request(corpus_name, model_name, options)
-    result = results.pair_map(request)
+    whole = map_data.load(corpus_name, model_name, options)
+    second = map_controls.compared(corpus_name, model_name, options)
+    other = map_data.load(*second) if second else None
 
-if result is None:
-    widgets.compute_or_wait(request)
+if not isinstance(whole, map_data.MapData):
+    widgets.compute_or_wait(whole)
     st.stop()
 
-corpus = resources.corpus(corpus_name)
-headline(result)
-figure(result, corpus, theme.current())
-st.caption(widgets.map_caption(result, request))
-st.markdown(f"**What this shows.** {widgets.plain(map_finding(result))}")
-largest_pairs(result, corpus)
-caveats(result)
+with widgets.sentences():
+    plane = map_controls.plane(whole.corpus)
+    chosen = map_controls.pair_filter(whole.result, whole.corpus)
+    data = map_data.apply(whole, chosen)
+
+if len(data.pairs) == 0:
+    st.info("No pair is left: widen the filters in the sidebar.")
+    st.stop()
+
+map_parts.headline(data)
+over = map_data.labelled(model_name, options) if plane.labelled else None
+if isinstance(over, results.Request):
+    widgets.compute_or_wait(over, height=180)
+if other is None:
+    map_parts.figure(data, plane, theme.current(), over if isinstance(over, map_data.Labelled) else None)
+elif isinstance(other, map_data.MapData):
+    map_parts.comparison(data, map_data.apply(other, chosen) if other.corpus is whole.corpus else other, plane,
+                         theme.current())
+else:
+    widgets.compute_or_wait(other)
+if not data.filtered:
+    st.markdown(f"**What this shows.** {widgets.plain(map_finding(data.result))}")
+map_parts.selection(data)
+map_parts.lengths(data, theme.current())
+map_parts.caveats(data)
+map_parts.exports(data, plane, theme.current())

@@ -1,77 +1,163 @@
-"""The panels of the Map page."""
+"""The panels of the Map page, top to bottom."""
 
 from __future__ import annotations
 
-import pandas as pd
+import json
+from functools import partial
+
 import streamlit as st
 
-from app import widgets
-from components.charts.pair_density import TopPairs, pair_density, pair_density_alt
-from components.charts.style import ChartTheme, caption_number
-from components.pair_map import PairMap
-from components.types import Corpus
+from app import navigation, state, tables, widgets
+from app.map_data import Labelled, MapData, by_length, compare
+from app.views.map_controls import Plane
+from app.views.map_figures import CHART, draw, drawn_note
+from components.charts.length_curve import length_curve, length_curve_alt
+from components.charts.style import ChartTheme, caption_number, interval_text
+from components.pair_map import UNKNOWN_WARNING
+from components.pair_selection import box_rows
+from components.types import FINAL
 
-RINGS = 20
-CHART = {"displaylogo": False, "scrollZoom": False,
-         "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"]}
+WORDS = {"socm": "SOCM", "d_mu": "Mean distance dμ", "d_sigma": "Covariance distance dΣ", "size": "Size part of dΣ",
+         "shape": "Shape part of dΣ", "align": "Alignment"}
 
 
-def headline(result: PairMap) -> None:
+def headline(data: MapData) -> None:
     """Four numbers, each with its interval and what it rests on."""
-    means, ratio = result.means, result.references.ratio
+    ratio, (median, p95) = data.result.references.ratio, data.quantiles
+    socm_mean, mu_mean, sigma_mean = data.mean("socm"), data.mean("d_mu"), data.mean("d_sigma")
     with st.container(key="headline"):
         socm, mu, sigma, halves = st.columns(4)
-        widgets.number(socm, "Mean SOCM", means["socm"].value, widgets.spread_of(means["socm"]),
-                       "SOCM = (1 − d_mu) · d_sigma: large only where the means agree and the covariances do not.")
-        widgets.number(mu, "Mean distance $d_\\mu$", means["d_mu"].value,
-                       f"mean cosine {caption_number(1 - 2 * means['d_mu'].value)}",
+        widgets.number(socm, "Mean SOCM", socm_mean.value,
+                       f"{widgets.spread_of(socm_mean)}; median {caption_number(median)}, 95 % below {caption_number(p95)}",
+                       "SOCM = (1 − $d_\\mu$) · $d_\\Sigma$: large only where the means agree and the covariances do not.")
+        widgets.number(mu, "Mean distance $d_\\mu$", mu_mean.value,
+                       f"{interval_text(mu_mean.low, mu_mean.high)}; mean cosine {caption_number(1 - 2 * mu_mean.value)}",
                        "A quarter of the squared distance between the two means, scaled to length 1: (1 − cosine) / 2.")
-        widgets.number(sigma, "Covariance distance $d_\\Sigma$", means["d_sigma"].value,
-                       f"size {caption_number(means['size'].value)}, shape {caption_number(means['shape'].value)}",
+        widgets.number(sigma, "Covariance distance $d_\\Sigma$", sigma_mean.value,
+                       f"{interval_text(sigma_mean.low, sigma_mean.high)}; size {caption_number(data.mean('size').value)}, "
+                       f"shape {caption_number(data.mean('shape').value)}",
                        "A quarter of the squared Bures-Wasserstein distance between the token covariances. Size: how "
                        "differently the texts spread; shape: how little their directions agree.")
-        widgets.number(halves, "Halves of one text, of two", ratio.value if ratio else None, widgets.spread_of(ratio),
+        whole = " of the whole corpus" if data.filtered else ""
+        widgets.number(halves, "Halves of one text, of two", ratio.value if ratio else None,
+                       widgets.spread_of(ratio) + whole,
                        "Covariance distance between random halves of one text, divided by that between halves of two "
                        "texts of like length: how much of the distance finite samples give already.")
 
 
-def figure(result: PairMap, corpus: Corpus, theme: ChartTheme) -> None:
-    """The plane with all pairs, drawn twice: the page's width decides which of the two is seen."""
-    counts, mu_edges, sigma_edges = result.plane_counts()
-    i, j, d_mu, d_sigma = result.top
-    top = TopPairs(d_mu[:RINGS], d_sigma[:RINGS], tuple(corpus.texts[k] for k in i[:RINGS]),
-                   tuple(corpus.texts[k] for k in j[:RINGS]))
-    alt = pair_density_alt(counts, mu_edges, sigma_edges, top=top)
+def figure(data: MapData, plane: Plane, theme: ChartTheme, labelled: Labelled | None) -> None:
+    """The plane, drawn twice: the page's width decides which of the two is seen."""
     for narrow, key in ((False, "wide"), (True, "narrow")):
         with st.container(key=key):
-            drawn = pair_density(counts, mu_edges, sigma_edges, theme, top=top, narrow=narrow,
-                                 height=430 if narrow else 520)
-            st.plotly_chart(drawn, theme=None, key=f"map_{key}", alt=alt, config=CHART)
+            drawn, alt = draw(data, plane, theme, narrow=narrow, box=state.box(), labelled=labelled)
+            name = f"map_{key}"
+            st.plotly_chart(drawn, theme=None, key=name, alt=alt, config=CHART, selection_mode="box",
+                            on_select=partial(state.keep_box, name))
+    st.caption(drawn_note(data, plane) + caption(data))
 
 
-def largest_pairs(result: PairMap, corpus: Corpus) -> None:
-    """The pairs of largest SOCM as a table. Whether the mean confuses them is for labels to say, not for SOCM."""
-    with st.expander(f"Pairs of largest SOCM ({len(result.top[0])} of {result.n_pairs:,})"):
-        i, j, d_mu, d_sigma = result.top
-        table = pd.DataFrame({
-            "SOCM": (1 - d_mu) * d_sigma, "d_mu": d_mu, "d_sigma": d_sigma,
-            "text A": [corpus.texts[k] for k in i], "text B": [corpus.texts[k] for k in j],
-            "tokens A": result.n_tokens[i], "tokens B": result.n_tokens[j]})
-        numbers = {name: st.column_config.NumberColumn(label, format="%.3f") for name, label in
-                   (("SOCM", "SOCM"), ("d_mu", "Mean distance dμ"), ("d_sigma", "Covariance distance dΣ"))}
-        st.dataframe(table, column_config=numbers, hide_index=True, key="largest")
+def caption(data: MapData) -> str:
+    """What the figure is made of: texts, pairs, model, revision, layer, tokens, and what was cut or unknown."""
+    result, meta, key = data.result, data.result.meta, data.request.key
+    how = {"all": f"all {result.n_pairs:,} pairs", "streamed": f"all {result.n_pairs:,} pairs counted",
+           "cycles": f"{result.n_pairs:,} of {meta.get('all_pairs', 0):,} pairs, an estimate"}[result.method]
+    if data.filtered:
+        how = f"{len(data.pairs):,} of {result.n_pairs:,} pairs after filtering" if result.method != "streamed" else \
+            f"{len(data.pairs):,} pairs of a sample of {len(result.pairs[0]):,} after filtering"
+    layer = "final layer" if meta["options"]["layer"] == FINAL else f"layer {meta['options']['layer']}"
+    parts = [f"{widgets.plain(data.corpus.name)}: {result.n_texts:,} texts, {how}",
+             f"{widgets.plain(key.model_id)} (revision {key.model_revision.removeprefix('sha256:')[:10]}), {layer}",
+             "special tokens in" if meta["options"]["special_tokens"] else "special tokens left out",
+             f"{meta['n_cut']:,} texts cut at {meta['max_length']} tokens" if meta["n_cut"] else "no text cut",
+             f"{meta['unknown_share']:.1%} of tokens unknown" if meta["unknown_share"] else "no token unknown"]
+    if meta["unknown_share"] > UNKNOWN_WARNING:
+        parts.append(f"more than {UNKNOWN_WARNING:.0%} unknown tokens: read nothing into these numbers")
+    return "; ".join(parts) + "."
 
 
-def caveats(result: PairMap) -> None:
+def selection(data: MapData) -> None:
+    """The pairs in the box drawn on the plane, from all pairs; without a box, those of largest SOCM."""
+    box = state.box()
+    if box is None:
+        st.subheader("Pairs of largest SOCM")
+        at = data.largest(200)
+        st.caption(f"The {len(at):,} largest of {len(data.pairs):,}. Draw a box on the plane to list the pairs inside it. "
+                   "A large SOCM does not say that the mean confuses two texts: only labels can show that.")
+    else:
+        at = box_rows(data.pairs, box)
+        title, clear = st.columns([4, 1], vertical_alignment="bottom")
+        title.subheader(f"{len(at):,} pairs in the box")
+        clear.button("Clear the box", on_click=state.drop_box)
+        st.caption(f"Mean distance {caption_number(box.mu_low)} to {caption_number(box.mu_high)}, covariance distance "
+                   f"{caption_number(box.sigma_low)} to {caption_number(box.sigma_high)}; selected from "
+                   f"{len(data.pairs):,} pairs"
+                   + (f", the {tables.SHOWN:,} of largest SOCM listed." if len(at) > tables.SHOWN else "."))
+    if len(at) == 0:
+        st.info("No pair lies in this box.")
+        return
+    table = tables.pair_table(data.pairs, at[:tables.SHOWN], data.corpus)
+    event = st.dataframe(table, column_config=dict(tables.number_columns()), hide_index=True, key="pairs",
+                         on_select="rerun", selection_mode="single-row", height=320,
+                         column_order=["SOCM", "d_mu", "d_sigma", "text A", "text B", "tokens A", "tokens B", "size",
+                                       "shape", "align"])
+    rows = event.selection.rows
+    if rows and rows[0] < len(table):
+        row = table.iloc[rows[0]]
+        left, right = st.columns(2)
+        left.markdown(f"**Text A** ({row['tokens A']} tokens)\n\n{widgets.plain(row['text A'])}")
+        right.markdown(f"**Text B** ({row['tokens B']} tokens)\n\n{widgets.plain(row['text B'])}")
+        meta = data.result.meta["options"]
+        st.page_link(navigation.page("pair"), label="Open this pair", query_params={
+            state.CORPUS: st.session_state[state.CORPUS], state.MODEL: st.session_state[state.MODEL],
+            state.LAYER: str(meta["layer"]), "a": str(row["row A"]), "b": str(row["row B"])})
+
+
+def comparison(data: MapData, other: MapData, plane: Plane, theme: ChartTheme) -> None:
+    """Two planes on common axes, and every mean's difference with its interval."""
+    _, a_mu, a_sigma = data.counts()
+    _, b_mu, b_sigma = other.counts()
+    mu_range = (min(a_mu[0], b_mu[0]), max(a_mu[-1], b_mu[-1]))
+    sigma_range = (min(a_sigma[0], b_sigma[0]), max(a_sigma[-1], b_sigma[-1]))
+    for side, column in zip((data, other), st.columns(2), strict=True):
+        with column:
+            drawn, alt = draw(side, plane, theme, narrow=True, mu_range=mu_range, sigma_range=sigma_range)
+            st.plotly_chart(drawn, theme=None, key=f"map_side_{side is other}", alt=alt, config=CHART)
+            st.caption(caption(side))
+    rows = compare(data, other)
+    table = [{"Quantity": WORDS[row.name], "First": caption_number(row.one.value), "Second": caption_number(row.other.value),
+              "Second minus first": f"{caption_number(row.gap.value)} {interval_text(row.gap.low, row.gap.high)}",
+              "For texts of like length": "the same texts" if row.matched_gap is None and data.corpus is other.corpus else
+              "no lengths in common" if row.matched_gap is None else
+              f"{caption_number(row.matched_gap.value)} {interval_text(row.matched_gap.low, row.matched_gap.high)}"}
+             for row in rows]
+    st.dataframe(table, hide_index=True, key="differences")
+    st.caption("Differences with 95 % intervals over texts; over the same pairs of the same texts they are paired. Like "
+               "length: means within strata of 1 to 8, 9 to 14, 15 to 24, 25 to 40 and more words, equally weighted.")
+
+
+def lengths(data: MapData, theme: ChartTheme) -> None:
+    """SOCM against the length of the shorter text: d_sigma grows with length, and SOCM with it."""
+    bins = by_length(data.pairs, "socm")
+    if len(bins) < 2:
+        return
+    with st.expander("SOCM against length"):
+        st.plotly_chart(length_curve(bins, theme, quantity_label="Mean SOCM"), theme=None, key="lengths",
+                        alt=length_curve_alt(bins, quantity_label="Mean SOCM"), config=CHART)
+        st.caption("Mean SOCM of pairs by the tokens of their shorter text, about as many pairs in each bin, with 95 % "
+                   "intervals over texts. Texts of more tokens have covariances of higher rank, which lie further apart.")
+
+
+def caveats(data: MapData) -> None:
     """What to know before believing the numbers, folded."""
+    result = data.result
     around = result.references
     with st.expander("What these numbers rest on"):
         lines = [
             "**Scaling.** All tokens of a text are divided by the length of their mean, so every mean has length 1.",
-            "**$d_\\Sigma$ is not bounded by 1.** It is at most a quarter of the two texts' spreads together, and the "
-            "spread of tokens round a mean of length 1 is often above 2. "
+            "**$d_\\Sigma$ is not bounded by 1.** It is at most a quarter of the two texts' spreads together, and tokens "
+            "round a mean of length 1 often spread by more than 2. "
             f"Here it reaches {caption_number(result.meta['highest']['d_sigma'])}; its mean, "
-            f"{caption_number(result.means['d_sigma'].value)}, stays below the mean bound "
+            f"{caption_number(result.means['d_sigma'].value)}, stays below the mean of that bound, "
             f"{caption_number(result.means['ceiling'].value)}.",
             "**Intervals** are 95 % and over texts (delete-one jackknife): pairs share texts, so they are not "
             "independent.",
@@ -89,3 +175,22 @@ def caveats(result: PairMap) -> None:
                 f"{caption_number(around.unrelated_norm)} against {caption_number(around.norm)}.")
         lines += [widgets.plain(line) for line in (*around.missing, *result.meta["notes"])]
         st.markdown("\n\n".join(lines))
+
+
+def exports(data: MapData, plane: Plane, theme: ChartTheme) -> None:
+    """The pairs that are listed and the figure, as files that say what they are."""
+    box, key = state.box(), data.request.key
+    about = {"model": key.model_id, "revision": key.model_revision, "corpus": data.corpus.name,
+             "corpus digest": data.corpus.digest, "parameters": json.dumps(dict(key.params), sort_keys=True),
+             "filtered": data.filtered, "box": str(box) if box else "", "poolscope": widgets.version()}
+    name = f"poolscope-map-{key.model_id.replace('/', '_')}-{key.params['layer']}"
+    with st.expander("Export"):
+        st.caption("Images: the camera in the figure's corner. Tables: the pairs listed above, all of them.")
+        at = box_rows(data.pairs, box) if box else data.largest(200)
+        for column, (label, suffix, make) in zip(st.columns(3), (
+                ("Pairs as CSV", "csv", lambda: tables.csv_bytes(tables.pair_table(data.pairs, at, data.corpus), about)),
+                ("Pairs as Parquet", "parquet",
+                 lambda: tables.parquet_bytes(tables.pair_table(data.pairs, at, data.corpus), about)),
+                ("Figure as JSON", "json", lambda: draw(data, plane, theme, narrow=False, about=about)[0].to_json().encode())),
+                strict=True):
+            column.download_button(label, make, file_name=f"{name}.{suffix}", on_click="ignore", key=f"export_{suffix}")

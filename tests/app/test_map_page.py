@@ -65,7 +65,7 @@ def test_a_stored_map_shows_its_numbers_figure_and_finding(stored):
     heat = spec["data"][0]
     assert heat["type"] == "heatmap"
     captions = " ".join(element.value for element in page.caption)
-    assert "40 texts, all 780 pairs drawn" in captions
+    assert "40 texts, all 780 pairs" in captions
     assert "final layer" in captions
     assert any("What this shows" in element.value for element in page.markdown)
 
@@ -78,6 +78,8 @@ def test_a_result_that_is_not_stored_offers_to_compute_it_and_says_how_much(stor
 
 @pytest.mark.parametrize("query", [
     {"corpus": "../../../etc/passwd"}, {"corpus": "<script>alert(1)</script>"}, {"model": "__import__('os')"},
+    {"box": "1,2,3"}, {"box": "nan,0,0,1"}, {"box": "<script>"}, {"plane": "x"}, {"quantity": "y"}, {"tokens": "a,b"},
+    {"label": "nothing"}, {"relation": "z"}, {"vs_layer": "99", "compare": "true"},
     {"layer": "99"}, {"layer": "-1"}, {"layer": "final;drop"}, {"special": "maybe"}, {"corpus": "x" * 5000},
 ])
 def test_a_hostile_link_falls_back_to_what_there_is(stored, query):
@@ -85,6 +87,32 @@ def test_a_hostile_link_falls_back_to_what_there_is(stored, query):
     assert page.selectbox[0].value == "encyclopedia"
     assert page.selectbox[1].value == "all-MiniLM-L6-v2"
     assert page.sidebar.get("select_slider")[0].value == "final"
+
+
+def test_a_box_in_the_link_lists_exactly_the_pairs_inside(stored):
+    found = settings().open_store().entries()[0]
+    arrays = settings().open_store().get(found.key).arrays
+    mu, sigma = arrays["d_mu"], arrays["d_sigma"]
+    box = (0.2, 0.45, 0.5, 0.9)
+    inside = (mu >= box[0]) & (mu <= box[1]) & (sigma >= box[2]) & (sigma <= box[3])
+    page = open_map(corpus="forty.txt", box=",".join(map(str, box)))
+    assert f"{int(inside.sum())} pairs in the box" in [element.value for element in page.subheader]
+    table = page.dataframe[0].value
+    assert len(table) == inside.sum() > 10
+    assert table["SOCM"].is_monotonic_decreasing
+    assert sorted(table["d_mu"]) == pytest.approx(sorted(mu[inside]))
+
+
+def test_filters_and_planes_follow(stored):
+    base = open_map(corpus="forty.txt")
+    for kind in ("points", "mean"):
+        page = open_map(corpus="forty.txt", plane=kind)
+        assert metrics(page) == metrics(base)
+    slider = base.sidebar.slider[0]
+    low, high = slider.value
+    slider.set_value((low, (low + high) // 2)).run()
+    assert not base.exception
+    assert any("pairs after filtering" in element.value for element in base.caption)
 
 
 def test_a_link_sets_every_control(stored):

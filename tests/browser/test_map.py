@@ -8,7 +8,7 @@ WIDE, NARROW = ".st-key-wide .js-plotly-plot", ".st-key-narrow .js-plotly-plot"
 
 
 def loaded_libraries(pid: int) -> str:
-    maps = [p for p in psutil.Process(pid).memory_maps()]
+    maps = list(psutil.Process(pid).memory_maps())
     return " ".join(m.path for m in maps)
 
 
@@ -29,7 +29,7 @@ def test_opened_by_link_the_figure_and_the_four_numbers_are_there(visit, compute
     figure.wait_for()
     assert figure.locator(".heatmaplayer image").count() == 1
     assert page.page.locator("[data-testid=stMetricValue]").count() == 4
-    assert "60 texts, all 1,770 pairs drawn" in page.page.inner_text("[data-testid=stMain]")
+    assert "60 texts, all 1,770 pairs" in page.page.inner_text("[data-testid=stMain]")
     box = figure.bounding_box()
     assert box["width"] > 800 and box["y"] + 200 < 900
     assert not page.page.locator(NARROW).is_visible()
@@ -59,15 +59,20 @@ def test_text_is_text(visit, computed):
     page = visit()
     page.open(computed)
     page.page.wait_for_selector(WIDE)
-    page.page.get_by_text("Pairs of largest SOCM").click()
-    page.settle()
+    page.open(computed + "&box=0,1,0,9")
+    page.page.wait_for_selector("[data-testid=stDataFrame]")
+    page.open("/pair?corpus=sixty.txt&a=58&b=59")
+    assert "<script>window.hacked = 1</script> is <b>text</b>." in page.page.inner_text("[data-testid=stMain]")
+    assert "$d_\\mu$ :material/delete:" in page.page.inner_text("[data-testid=stMain]")
+    assert page.page.locator("[data-testid=stMain] img").count() == 0
     assert page.page.evaluate("window.hacked") is None
 
 
 def test_a_hostile_link_shows_the_default_page(visit, computed):
     page = visit()
     page.open("/map?corpus=%3Cscript%3Ewindow.hacked%3D1%3C/script%3E&model=../../etc/passwd&layer=99")
-    assert page.page.get_by_role("button", name="Compute 499,500 pairs").is_visible()
+    page.page.wait_for_selector(WIDE)
+    assert "encyclopedia: 1,000 texts, all 499,500 pairs" in page.page.inner_text("[data-testid=stMain]")
     assert page.page.evaluate("window.hacked") is None
 
 
@@ -90,3 +95,51 @@ def test_a_control_changes_the_address_and_back_returns(visit, computed):
     page.page.wait_for_url("**special=false**")
     page.settle()
     assert page.page.get_by_role("button", name="Compute 1,770 pairs").is_visible()
+
+
+def draw_box(page, left: float, top: float, right: float, bottom: float) -> None:
+    """Draws a box with the mouse; places are shares of the plane's width and height from its upper left."""
+    area = page.page.locator(".st-key-wide .nsewdrag").first.bounding_box()
+
+    def at(x: float, y: float) -> tuple[float, float]:
+        return area["x"] + x * area["width"], area["y"] + y * area["height"]
+
+    page.page.mouse.move(*at(left, top))
+    page.page.mouse.down()
+    page.page.mouse.move(*at((left + right) / 2, (top + bottom) / 2), steps=4)
+    page.page.mouse.move(*at(right, bottom), steps=4)
+    page.page.mouse.up()
+
+
+def test_a_box_goes_into_the_address_and_selects_from_all_pairs(visit, computed):
+    page = visit()
+    page.open("/map")
+    page.page.wait_for_selector(WIDE)
+    draw_box(page, 0.3, 0.05, 0.6, 0.5)
+    page.page.wait_for_url("**box=**")
+    page.settle()
+    heading = page.page.get_by_text("pairs in the box").inner_text()
+    assert int(heading.split()[0].replace(",", "")) > 1000
+    fresh = visit()
+    fresh.open(page.page.url.removeprefix(page.server.url))
+    assert fresh.page.get_by_text("pairs in the box").inner_text() == heading
+    page.page.get_by_role("button", name="Clear the box").click()
+    page.page.get_by_text("Pairs of largest SOCM").wait_for()
+    assert "box=" not in page.page.url
+
+
+def test_the_labelled_pairs_lie_over_the_gallery_map(visit, computed):
+    page = visit()
+    page.open("/map?labelled=true")
+    page.page.wait_for_selector(WIDE)
+    page.page.wait_for_timeout(500)
+    names = page.page.locator(".st-key-wide .legendtext").all_inner_texts()
+    assert {"paraphrase", "negation", "unrelated", "translation"} <= set(names)
+
+
+def test_first_paint_of_all_pairs_sends_less_than_a_megabyte(visit, computed):
+    page, sizes = visit(), []
+    page.page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: sizes.append(len(frame))))
+    page.open("/map")
+    page.page.wait_for_selector(WIDE)
+    assert 50_000 < sum(sizes) < 1_000_000

@@ -26,6 +26,7 @@ def tokenizer(pad: bool = True):
 
 
 def config(family: str):
+    """The family's configuration at hidden size 32 with two layers."""
     from transformers import AutoConfig
 
     common = {"vocab_size": len(WORDS), "pad_token_id": 1}
@@ -35,6 +36,7 @@ def config(family: str):
         "distilbert": {"dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 48, "max_position_embeddings": 80},
         "gpt2": {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 80},
         "qwen3": plain | {"num_key_value_heads": 2, "head_dim": 8},
+        "longformer": plain | {"attention_window": 8},
         "modernbert": plain | {"global_attn_every_n_layers": 1, "local_attention": 16},
     }
     return AutoConfig.for_model(family, **(common | special.get(family, plain)))

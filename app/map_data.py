@@ -1,0 +1,171 @@
+"""What the Map page shows, put together from stored results: filtered pairs, their means, the comparison."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from app import resources, results
+from app.results import Request
+from components.pair_map import PairMap, PairOptions
+from components.pair_selection import (
+    Filter,
+    Pairs,
+    by_length,
+    counts_of,
+    difference,
+    filter_mask,
+    length_matched,
+    paired_difference,
+    same_label,
+    strata_of,
+)
+from components.types import Corpus, FloatArray, IntArray, Interval
+
+COMPARED = ("socm", "d_mu", "d_sigma", "size", "shape", "align")
+
+
+@dataclass(frozen=True)
+class OnePair:
+    """One pair among the pairs of its map."""
+
+    pairs: Pairs
+    at: int
+
+    def __getitem__(self, name: str) -> float | None:
+        value = float(self.pairs.quantity(name)[self.at])
+        return None if np.isnan(value) else value
+
+    def below(self, name: str) -> str:
+        """How many of the map's pairs have a smaller value, as a share in words."""
+        value, values = self[name], self.pairs.quantity(name)
+        if value is None:
+            return "0/0: a text without spread"
+        return f"above {float((values < value).mean()):.1%} of the pairs"
+
+
+@dataclass(frozen=True)
+class MapData:
+    """One stored map with a filter over it.
+
+    Attributes:
+        request, corpus, result: what was asked for, its texts, and the stored map.
+        pairs: the pairs that the filter keeps, of those that the map holds.
+        filtered: whether the filter drops any.
+    """
+
+    request: Request
+    corpus: Corpus
+    result: PairMap
+    pairs: Pairs
+    filtered: bool
+
+    def mean(self, name: str) -> Interval:
+        """Mean of a quantity: as stored, or over the filtered pairs."""
+        return self.pairs.mean(name) if self.filtered else self.result.means[name]
+
+    @cached_property
+    def quantiles(self) -> tuple[float, float]:
+        """Median and 95th percentile of SOCM."""
+        if not self.filtered:
+            stored = self.result.meta["socm_quantiles"]
+            return stored["median"], stored["p95"]
+        median, p95 = np.quantile(self.pairs.socm, [0.5, 0.95])
+        return float(median), float(p95)
+
+    def counts(self) -> tuple[IntArray, FloatArray, FloatArray]:
+        """Pairs per cell of the plane, with both edges."""
+        return counts_of(self.pairs) if self.filtered else self.result.plane_counts()
+
+    def values(self, name: str) -> FloatArray:
+        """A quantity of each pair, for the plane of means."""
+        if name == "same_label":
+            return same_label(self.pairs, self.corpus.labels).astype(float)
+        return self.pairs.quantity(name)
+
+    def largest(self, n: int) -> IntArray:
+        """Places of the n pairs of largest SOCM, largest first; equal ones by their text numbers."""
+        socm = self.pairs.socm
+        some = np.argpartition(-socm, n)[:n] if n < len(socm) else np.arange(len(socm))
+        return some[np.lexsort((self.pairs.j[some], self.pairs.i[some], -socm[some]))]
+
+    def one(self, a: int, b: int) -> OnePair | None:
+        """The pair of two texts, or None where the map does not hold it."""
+        at = np.flatnonzero((self.pairs.i == min(a, b)) & (self.pairs.j == max(a, b)))
+        return OnePair(self.pairs, int(at[0])) if len(at) else None
+
+    def words(self) -> IntArray:
+        """(n_texts,) words per text, by which texts are matched across tokenisers."""
+        return np.array([len(text.split()) for text in self.corpus.texts])
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """The labelled pairs under the map's model and layer."""
+
+    d_mu: FloatArray
+    d_sigma: FloatArray
+    labels: tuple[str, ...]
+    texts_a: tuple[str, ...]
+    texts_b: tuple[str, ...]
+
+
+def labelled(model_name: str, options: PairOptions) -> Labelled | Request:
+    """The bundled labelled pairs, or the request to start when they are not stored yet."""
+    request = results.pair_list_request("pairs", model_name, options)
+    found = results.pair_list(request)
+    if found is None:
+        return request
+    listed = results.listed("pairs")
+    return Labelled(found.arrays["d_mu"], found.arrays["d_sigma"], listed.labels, listed.texts_a, listed.texts_b)
+
+
+def load(corpus_name: str, model_name: str, options: PairOptions) -> MapData | Request:
+    """The map with every pair, or the request to start when it is not stored yet."""
+    request = results.pair_map_request(corpus_name, model_name, options)
+    found = results.pair_map(request)
+    if found is None:
+        return request
+    return MapData(request, resources.corpus(corpus_name), found, results.pairs(request, found), filtered=False)
+
+
+def apply(data: MapData, chosen: Filter) -> MapData:
+    """The same map with the filter over it."""
+    if not chosen.active:
+        return data
+    mask = filter_mask(data.pairs, chosen, data.result.n_tokens, data.corpus.labels)
+    return MapData(data.request, data.corpus, data.result, data.pairs.take(mask), filtered=True)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One quantity of two maps: both means, their difference, and the same for texts of like length."""
+
+    name: str
+    one: Interval
+    other: Interval
+    gap: Interval
+    matched_gap: Interval | None
+
+
+def compare(one: MapData, other: MapData) -> list[Compared]:
+    """Differences, other minus one, with intervals: paired over the texts where both maps have the same pairs."""
+    words = one.words(), other.words()
+    shared = sorted(strata_of(words[0]) & strata_of(words[1]))
+    paired = one.corpus.digest == other.corpus.digest and len(one.pairs) == len(other.pairs) \
+        and np.array_equal(one.pairs.i, other.pairs.i) and np.array_equal(one.pairs.j, other.pairs.j)
+    rows = []
+    for name in COMPARED:
+        first, second = one.mean(name), other.mean(name)
+        gap = paired_difference(one.pairs, other.pairs, name) if paired else difference(first, second)
+        # The same texts are of the same lengths: there is nothing to match.
+        matched = [None, None] if paired else [length_matched(side.pairs, counts, name, shared)
+                                               for side, counts in zip((one, other), words, strict=True)]
+        like = difference(matched[0], matched[1]) if matched[0] and matched[1] else None
+        rows.append(Compared(name, first, second, gap, like))
+    return rows
+
+
+__all__ = ["Compared", "Labelled", "MapData", "apply", "by_length", "compare", "labelled", "load"]

@@ -1,0 +1,63 @@
+"""Tables of pairs as the pages show and export them."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from components.pair_selection import Pairs
+from components.types import Corpus, IntArray
+
+SHOWN = 1000
+"""Rows of a table on a page; how many there are in all is always said beside it."""
+_DANGEROUS = ("=", "+", "-", "@", "\t", "\r")
+
+
+def pair_table(pairs: Pairs, at: IntArray, corpus: Corpus) -> pd.DataFrame:
+    """The pairs at the given places with their texts and every number; alignment is null where it is 0/0."""
+    part = pairs.take(at)
+    columns: dict[str, Any] = {
+        "SOCM": part.socm, "d_mu": part.d_mu, "d_sigma": part.d_sigma, "size": part.size,
+        "shape": part.quantity("shape"), "align": pd.array(part.align, dtype="Float64"),
+        "text A": [corpus.texts[k] for k in part.i], "text B": [corpus.texts[k] for k in part.j],
+        "tokens A": part.n_tokens_i, "tokens B": part.n_tokens_j, "row A": part.i, "row B": part.j}
+    if corpus.labels:
+        columns[f"{corpus.label_name} A"] = [corpus.labels[k] for k in part.i]
+        columns[f"{corpus.label_name} B"] = [corpus.labels[k] for k in part.j]
+    table = pd.DataFrame(columns)
+    table["align"] = table["align"].mask(pd.isna(part.align))
+    return table
+
+
+def number_columns() -> Mapping[str, Any]:
+    """Column titles in words with their symbols, numbers at three digits."""
+    titles = {"SOCM": "SOCM", "d_mu": "Mean distance dμ", "d_sigma": "Covariance distance dΣ", "size": "Size part",
+              "shape": "Shape part", "align": "Alignment"}
+    return {name: st.column_config.NumberColumn(title, format="%.3f") for name, title in titles.items()}
+
+
+def csv_bytes(table: pd.DataFrame, about: Mapping[str, Any]) -> bytes:
+    """The table as CSV; text cells that a spreadsheet would run get a quote in front; one comment column says what it is.
+
+    The description stands in a column of its own, so that the file still opens as a plain table.
+    """
+    safe = table.copy()
+    for name in safe.columns[safe.dtypes.map(pd.api.types.is_string_dtype)]:
+        safe[name] = safe[name].map(lambda cell: "'" + cell if isinstance(cell, str) and cell.startswith(_DANGEROUS)
+                                    else cell)
+    for name, value in about.items():
+        safe[f"about: {name}"] = str(value)
+    return safe.to_csv(index=False).encode("utf-8")
+
+
+def parquet_bytes(table: pd.DataFrame, about: Mapping[str, Any]) -> bytes:
+    """The table as Parquet; what it is stands in the file's metadata (pandas' ``attrs``)."""
+    described = table.copy()
+    described.attrs = {name: str(value) for name, value in about.items()}
+    out = io.BytesIO()
+    described.to_parquet(out, index=False)
+    return out.getvalue()

@@ -1,0 +1,82 @@
+"""The Map page's own controls, each in the URL."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from app import resources, widgets
+from components.pair_map import PairMap, PairOptions
+from components.pair_selection import ALL, DIFFERENT, SAME, Filter
+from components.types import Corpus
+
+DENSITY, POINTS, MEANS = "density", "points", "mean"
+PLANES = {DENSITY: "Density of all pairs", POINTS: "Points on the SOCM field", MEANS: "Mean of a quantity"}
+QUANTITIES = {"shorter": "Tokens of the shorter text", "align": "Alignment of the covariances",
+              "size_share": "Share of size in covariance distance", "same_label": "Share of pairs with one label"}
+RELATIONS = {ALL: "All pairs", SAME: "Both texts of one label", DIFFERENT: "Texts of different labels"}
+NOTHING = "nothing"
+
+
+@dataclass(frozen=True)
+class Plane:
+    """What the plane shows."""
+
+    kind: str
+    quantity: str
+    labelled: bool
+
+
+def plane(corpus: Corpus) -> Plane:
+    """Which plane to draw, of which quantity, and whether with the labelled pairs over it."""
+    side = st.sidebar
+    kind = str(side.radio("Plane shows", list(PLANES), format_func=PLANES.__getitem__, key="plane", bind="query-params"))
+    quantity = "shorter"
+    if kind == MEANS:
+        there = [name for name in QUANTITIES if corpus.labels or name != "same_label"]
+        quantity = str(side.selectbox("Quantity", there, format_func=QUANTITIES.__getitem__, key="quantity",
+                                      bind="query-params"))
+    labelled = bool(side.toggle("Labelled pairs", key="labelled", bind="query-params",
+                                help="200 pairs that come with Poolscope, drawn over the map by their label: paraphrases, "
+                                     "negations, role swaps, translations ..."))
+    return Plane(kind, quantity, labelled)
+
+
+def pair_filter(result: PairMap, corpus: Corpus) -> Filter:
+    """Which pairs to look at: token counts and labels of both texts; everything on the page follows."""
+    side = st.sidebar
+    low, high = int(result.n_tokens.min()), int(result.n_tokens.max())
+    tokens = None
+    if low < high:
+        chosen = side.slider("Tokens in each text", low, high, (low, high), key="tokens", bind="query-params")
+        tokens = None if chosen == (low, high) else (int(chosen[0]), int(chosen[1]))
+    label, relation = None, ALL
+    if corpus.labels:
+        name = corpus.label_name or "label"
+        any_label = f"any {name}"
+        picked = side.selectbox(name.capitalize(), [any_label, *sorted(set(corpus.labels))], key="label",
+                                bind="query-params")
+        label = None if picked == any_label else str(picked)
+        if label is None:
+            relation = str(side.selectbox("Pairs", list(RELATIONS), format_func=RELATIONS.__getitem__, key="relation",
+                                          bind="query-params"))
+    return Filter(tokens, label, relation)
+
+
+def compared(corpus_name: str, model_name: str, options: PairOptions) -> tuple[str, str, PairOptions] | None:
+    """The second setting to compare with: another corpus, model or layer; None when it is the first one's."""
+    side = st.sidebar
+    if not side.toggle("Compare", key="compare", bind="query-params", help="A second map on the same axes."):
+        return None
+    corpora, models = list(resources.corpus_files()), list(resources.model_names())
+    other_corpus = str(side.selectbox("Texts, second", corpora, index=corpora.index(corpus_name), key="vs_corpus",
+                                      bind="query-params"))
+    other_model = str(side.selectbox("Model, second", models, index=models.index(model_name), key="vs_model",
+                                     bind="query-params"))
+    layer = widgets.choose_layer(other_model, key="vs_layer", label="Layer, second")
+    other = PairOptions(layer=layer, special_tokens=options.special_tokens)
+    if (other_corpus, other_model, other) == (corpus_name, model_name, options):
+        side.caption("The second setting is the first one: change texts, model or layer.")
+        return None
+    return other_corpus, other_model, other
