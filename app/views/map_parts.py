@@ -104,8 +104,10 @@ def selection(data: MapData) -> None:
     if rows and rows[0] < len(table):
         row = table.iloc[rows[0]]
         left, right = st.columns(2)
-        left.markdown(f"**Text A** ({row['tokens A']} tokens)\n\n{widgets.plain(row['text A'])}")
-        right.markdown(f"**Text B** ({row['tokens B']} tokens)\n\n{widgets.plain(row['text B'])}")
+        for column, name in ((left, "A"), (right, "B")):
+            column.caption(f"Text {name}, {row[f'tokens {name}']} tokens")
+            # Not markdown: Streamlit turns addresses and icon names in it into links and icons, escaped or not.
+            column.text(row[f"text {name}"])
         meta = data.result.meta["options"]
         st.page_link(navigation.page("pair"), label="Open this pair", query_params={
             state.CORPUS: st.session_state[state.CORPUS], state.MODEL: st.session_state[state.MODEL],

@@ -22,8 +22,8 @@ last = len(data.corpus.texts) - 1
 a = int(st.sidebar.number_input("Row of text A", 0, last, 0, key="a", bind="query-params"))
 b = int(st.sidebar.number_input("Row of text B", 0, last, 1, key="b", bind="query-params"))
 for column, name, row in zip(st.columns(2), "AB", (a, b), strict=True):
-    column.markdown(f"**Text {name}** (row {row}, {data.result.n_tokens[row]} tokens)\n\n"
-                    f"{widgets.plain(data.corpus.texts[row])}")
+    column.caption(f"Text {name}, row {row}, {data.result.n_tokens[row]} tokens")
+    column.text(data.corpus.texts[row])
 if a == b:
     st.info("Both rows are one text: choose two.")
     st.stop()

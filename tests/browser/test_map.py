@@ -132,8 +132,8 @@ def test_the_labelled_pairs_lie_over_the_gallery_map(visit, computed):
     page = visit()
     page.open("/map?labelled=true")
     page.page.wait_for_selector(WIDE)
-    page.page.wait_for_timeout(500)
-    names = page.page.locator(".st-key-wide .legendtext").all_inner_texts()
+    names = page.page.evaluate("document.querySelector('.st-key-wide .js-plotly-plot').data.map(trace => trace.name)")
+    assert page.page.get_by_text("one word against a paragraph").first.is_visible()
     assert {"paraphrase", "negation", "unrelated", "translation"} <= set(names)
 
 
