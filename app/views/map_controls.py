@@ -11,17 +11,17 @@ from components.pair_map import PairMap, PairOptions
 from components.pair_selection import ALL, DIFFERENT, SAME, Filter
 from components.types import Corpus
 
-DENSITY, POINTS, MEANS = "density", "points", "mean"
-PLANES = {DENSITY: "Density of all pairs", POINTS: "Points on the SOCM field", MEANS: "Mean of a quantity"}
-QUANTITIES = {"shorter": "Tokens of the shorter text", "align": "Alignment of the covariances",
-              "size_share": "Share of size in covariance distance", "same_label": "Share of pairs with one label"}
-RELATIONS = {ALL: "All pairs", SAME: "Both texts of one label", DIFFERENT: "Texts of different labels"}
+# What a menu shows is what a link carries, so the options are words.
+DENSITY, POINTS, MEANS = PLANES = ("Density", "Points", "Mean of a quantity")
+QUANTITIES = {"Tokens of the shorter text": "shorter", "Alignment": "align", "Share of size": "size_share",
+              "Share with one label": "same_label"}
+RELATIONS = {"All pairs": ALL, "Of one label": SAME, "Of different labels": DIFFERENT}
 NOTHING = "nothing"
 
 
 @dataclass(frozen=True)
 class Plane:
-    """What the plane shows."""
+    """What the plane shows; ``quantity`` is one of ``QUANTITIES``' words."""
 
     kind: str
     quantity: str
@@ -31,12 +31,11 @@ class Plane:
 def plane(corpus: Corpus) -> Plane:
     """Which plane to draw, of which quantity, and whether with the labelled pairs over it."""
     side = st.sidebar
-    kind = str(side.radio("Plane shows", list(PLANES), format_func=PLANES.__getitem__, key="plane", bind="query-params"))
-    quantity = "shorter"
+    kind = str(side.radio("Plane shows", PLANES, key="plane", bind="query-params"))
+    quantity = "Tokens of the shorter text"
     if kind == MEANS:
-        there = [name for name in QUANTITIES if corpus.labels or name != "same_label"]
-        quantity = str(side.selectbox("Quantity", there, format_func=QUANTITIES.__getitem__, key="quantity",
-                                      bind="query-params"))
+        there = [name for name, what in QUANTITIES.items() if corpus.labels or what != "same_label"]
+        quantity = str(side.selectbox("Quantity", there, key="quantity", bind="query-params"))
     labelled = bool(side.toggle("Labelled pairs", key="labelled", bind="query-params",
                                 help="200 pairs that come with Poolscope, drawn over the map by their label: paraphrases, "
                                      "negations, role swaps, translations ..."))
@@ -59,8 +58,7 @@ def pair_filter(result: PairMap, corpus: Corpus) -> Filter:
                                 bind="query-params")
         label = None if picked == any_label else str(picked)
         if label is None:
-            relation = str(side.selectbox("Pairs", list(RELATIONS), format_func=RELATIONS.__getitem__, key="relation",
-                                          bind="query-params"))
+            relation = RELATIONS[str(side.selectbox("Pairs", list(RELATIONS), key="relation", bind="query-params"))]
     return Filter(tokens, label, relation)
 
 

@@ -39,8 +39,8 @@ def draw(data: MapData, plane: Plane, theme: ChartTheme, *, narrow: bool, box: B
         fig = pair_points(d_mu, d_sigma, theme, rows=at, top=None, **size)
         alt = pair_points_alt(d_mu, d_sigma, of=len(data.pairs))
     elif plane.kind == MEANS:
-        sums, kept = cell_sums(data.pairs, data.values(plane.quantity), mu_edges, sigma_edges)
-        label = QUANTITIES[plane.quantity]
+        sums, kept = cell_sums(data.pairs, data.values(QUANTITIES[plane.quantity]), mu_edges, sigma_edges)
+        label = plane.quantity
         fig = pair_means(sums, kept, mu_edges, sigma_edges, theme, quantity_label=label, least=LEAST, **size)
         alt = pair_means_alt(sums, kept, mu_edges, sigma_edges, quantity_label=label, least=LEAST)
     else:

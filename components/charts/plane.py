@@ -233,7 +233,7 @@ def stretch(fig: go.Figure, d_mu: FloatArray, d_sigma: FloatArray, theme: ChartT
 
 
 def _covering(given: Range, values: FloatArray) -> Range:
-    if not len(values) or (given[0] <= values.min() and values.max() <= given[1]):
+    if not len(values):
         return given
     low, high = min(given[0], float(values.min())), max(given[1], float(values.max()))
     air = AIR * (high - low)

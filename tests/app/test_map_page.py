@@ -105,9 +105,14 @@ def test_a_box_in_the_link_lists_exactly_the_pairs_inside(stored):
 
 def test_filters_and_planes_follow(stored):
     base = open_map(corpus="forty.txt")
-    for kind in ("points", "mean"):
+    drawn = {}
+    for kind in ("Density", "Points", "Mean of a quantity"):
         page = open_map(corpus="forty.txt", plane=kind)
         assert metrics(page) == metrics(base)
+        drawn[kind] = json.loads(page.get("plotly_chart")[0].proto.spec)["data"][0]
+    assert drawn["Points"]["type"] == "scattergl"
+    assert drawn["Density"]["type"] == drawn["Mean of a quantity"]["type"] == "heatmap"
+    assert drawn["Density"]["z"] != drawn["Mean of a quantity"]["z"]
     slider = base.sidebar.slider[0]
     low, high = slider.value
     slider.set_value((low, (low + high) // 2)).run()
