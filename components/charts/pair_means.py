@@ -154,8 +154,11 @@ def pair_means_alt(sums: FloatArray, counts: IntArray, mu_edges: FloatArray, sig
         ends.append(f"{name}, {caption_number(float(means[m, s]))}, near mean distance {caption_number(mu)} and covariance "
                     f"distance {caption_number(sigma)}")
     cells, pairs = drawn.masked
-    masked = f" {caption_number(cells)} cells with fewer than {least} pairs are masked ({caption_number(pairs)} pairs)." \
-        if cells else ""
+    masked = ""
+    if cells:
+        some = "1 cell with fewer" if cells == 1 else f"{caption_number(cells)} cells with fewer"
+        held = "1 pair" if pairs == 1 else f"{caption_number(pairs)} pairs"
+        masked = f" {some} than {least} pairs {'is' if cells == 1 else 'are'} masked ({held})."
     return f"{words}, over {caption_number(grid.total)} pairs: {ends[0]}; {ends[1]}.{masked}"
 
 

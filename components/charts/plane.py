@@ -25,9 +25,7 @@ from components.charts.style import ChartTheme, rgba
 from components.errors import DataError
 from components.types import FloatArray, IntArray
 
-AIR = 0.02
-HOVER_CHARS = 120
-LINE_POINTS = 48
+AIR, HOVER_CHARS, LINE_POINTS = 0.02, 120, 48
 SHARE_X, SHARE_Y, GAP_X, GAP_Y = 0.875, 0.85, 0.006, 0.012
 """The plane's share of the drawing area beside the marginals, and the gaps between."""
 TOP_NARROW, BOTTOM_NARROW = 10, 104

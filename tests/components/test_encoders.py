@@ -158,11 +158,16 @@ def test_code_of_a_model_does_not_run(tmp_path):
     assert not marker.exists()
 
 
-def test_code_of_a_model_runs_where_its_owner_allowed_it(tmp_path):
+def test_code_of_a_model_runs_where_its_owner_allowed_it(tmp_path, monkeypatch):
+    import transformers.dynamic_module_utils
+
+    monkeypatch.setattr(transformers.dynamic_module_utils, "HF_MODULES_CACHE", str(tmp_path / "modules"))
+    monkeypatch.syspath_prepend(str(tmp_path / "modules"))
     folder = tiny_models.save("bert", tmp_path / "own")
     marker = tmp_path / "ran"
     (folder / "own_code.py").write_text(
-        f"open({str(marker)!r}, 'w').close()\nfrom transformers import BertConfig as OwnConfig, BertModel as Own\n")
+        f"open({str(marker)!r}, 'w').close()\nfrom transformers import BertConfig, BertModel\n"
+        "class OwnConfig(BertConfig): pass\nclass Own(BertModel):\n    config_class = OwnConfig\n")
     _edit(folder / "config.json", auto_map={"AutoConfig": "own_code.OwnConfig", "AutoModel": "own_code.Own"})
     # A configuration that transformers knows needs no code, so none runs.
     load_encoder(resolve_model(str(folder)), device="cpu")
