@@ -47,6 +47,11 @@ def save(family: str, folder: Path, *, pad: bool = True, seed: int = 0) -> Path:
     from transformers import AutoModel
 
     torch.manual_seed(seed)
-    AutoModel.from_config(config(family)).save_pretrained(folder)
+    model = AutoModel.from_config(config(family))
+    # A model once loaded with code of its own marks classes in this process; saving would then copy their source along.
+    for kind in (*type(model).__mro__, *type(model.config).__mro__):
+        if "_auto_class" in vars(kind):
+            kind._auto_class = None
+    model.save_pretrained(folder)
     tokenizer(pad).save_pretrained(folder)
     return folder
