@@ -102,7 +102,7 @@ def toy_statistics(pair: ToyPair) -> ToyStatistics:
     d_mu = math.sin(math.radians(pair.angle) / 2) ** 2
     # The root of a rounded square may pass its bound by an ulp, as may size.
     d_sigma = max((a + b - 2 * root) / 4, 0.0)
-    size = min(float(size_part(np.float64(a), np.float64(b))), d_sigma)
+    size = min(float(size_part(np.asarray(a), np.asarray(b))), d_sigma)
     align = float(alignment(np.array([d_sigma]), np.array([a]), np.array([b]))[0])
     return ToyStatistics(d_mu, d_sigma, size, d_sigma - size, None if math.isnan(align) else align, (1 - d_mu) * d_sigma)
 
