@@ -6,9 +6,14 @@ import os
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 
+import hypothesis
 import pytest
 
 from components.types import TokenStates
+
+# A busy machine is no failure: properties are checked, not how long an example takes.
+hypothesis.settings.register_profile("unhurried", deadline=None)
+hypothesis.settings.load_profile("unhurried")
 
 
 @pytest.fixture(scope="session")

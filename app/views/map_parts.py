@@ -51,7 +51,9 @@ def figure(data: MapData, plane: Plane, theme: ChartTheme, labelled: Labelled | 
         with st.container(key=key):
             drawn, alt = draw(data, plane, theme, narrow=narrow, box=state.box(), labelled=labelled)
             name = f"map_{key}"
-            st.plotly_chart(drawn, theme=None, key=name, alt=alt, config=CHART, selection_mode="box",
+            # On a phone the tools would lie over the plane.
+            config = {**CHART, "displayModeBar": False} if narrow else CHART
+            st.plotly_chart(drawn, theme=None, key=name, alt=alt, config=config, selection_mode="box",
                             on_select=partial(state.keep_box, name))
     st.caption(drawn_note(data, plane) + caption(data))
 
