@@ -95,14 +95,17 @@ def text_moments(states: TokenStates, *, dtype: torch.dtype = torch.float64, dev
     spread = np.empty(n_texts)
     factors = torch.empty((int(offsets[-1]), dim), dtype=dtype, device=device)
     flat = torch.from_numpy(np.ascontiguousarray(states.states))
+    rounding = 4 * float(np.finfo(np.result_type(states.states.dtype, np.float32)).eps)
     for n, members in _chunks_of_equal_length(lengths):
         rows = states.offsets[members][:, None] + np.arange(n)[None, :]
         x = flat[torch.from_numpy(rows.reshape(-1))].to(device=device, dtype=torch.float64).reshape(-1, n, dim)
         mu = x.mean(dim=1)
         norm = torch.linalg.vector_norm(mu, dim=1)
         norms[members] = norm.cpu().numpy()
-        # A length that is 0, infinite or NaN would turn into silent NaNs two steps later.
-        bad = members[~(np.isfinite(norms[members]) & (norms[members] > 0))]
+        # A length that is 0, infinite or NaN would turn into silent NaNs two steps later, and one that is only the
+        # rounding of tokens which cancel out into a spread of 1e30.
+        least = rounding * torch.linalg.vector_norm(x, dim=2).amax(dim=1).cpu().numpy()
+        bad = members[~(np.isfinite(norms[members]) & (norms[members] > least))]
         _refuse(bad, names, "must have a finite token mean of length above 0",
                 f"||mu|| = {norms[bad[0]] if len(bad) else 0:.3g}", "leave the text out, or check the model's states")
         means[members] = (mu / norm[:, None]).cpu().numpy()

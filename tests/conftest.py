@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 
 os.environ["HF_HUB_OFFLINE"] = "1"
+# The small matrices of these tests gain nothing from BLAS threads, and on busy cores lose tenfold by their spinning.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import hypothesis
 import pytest
@@ -14,6 +16,17 @@ from components.types import TokenStates
 # A busy machine is no failure: properties are checked, not how long an example takes.
 hypothesis.settings.register_profile("unhurried", deadline=None)
 hypothesis.settings.load_profile("unhurried")
+
+
+@pytest.fixture(scope="module")
+def one_torch_thread():
+    """For modules of many small matrices, for the same reason."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="session")

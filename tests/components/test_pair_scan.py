@@ -14,8 +14,10 @@ from components.errors import Cancelled
 from components.moments import text_moments
 from components.pair_scan import condensed_index, n_pairs_of, pair_of_index, scan_pairs
 from components.sinks import QUANTITIES, ArraySink, HistogramSink, MomentSink, SampleSink, TopSink, quantities_of
-from components.socm import pairwise_statistics
-from tests.components.definitions import random_texts
+from components.socm import GRAM_LIMIT, pair_statistics, pairwise_statistics
+from tests.components.definitions import by_singular_values, random_texts
+
+pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
 
 class Collector:
@@ -52,6 +54,26 @@ def test_every_pair_comes_once_and_equals_its_row_by_row_value(lengths, seed):
     assert np.allclose(joined(tiles, "d_mu"), rows.d_mu, atol=1e-12)
 
 
+@pytest.mark.parametrize(("dtype", "direct", "tolerance"), [(torch.float32, False, 1e-6), (torch.float64, True, 1e-9)])
+def test_tiles_rows_and_single_pairs_agree_across_the_gram_limit(dtype, direct, tolerance):
+    """Equal and unequal ranks round the limit, one token, and more tokens than dims; each within its tolerance."""
+    lengths = [1, 2, 2, 40, GRAM_LIMIT, GRAM_LIMIT + 1, GRAM_LIMIT + 1, GRAM_LIMIT + 2, GRAM_LIMIT + 3, 129, 129, 150]
+    states = random_texts(np.random.default_rng(9), lengths, 140)
+    moments = text_moments(states, dtype=dtype)
+    sink = ArraySink(len(lengths))
+    scan_pairs(moments, [sink], direct=direct)
+    i, j = np.triu_indices(len(lengths), 1)
+    rows = pairwise_statistics(moments, i, j, direct=direct)
+    for k in range(len(i)):
+        d_mu, d_sigma = by_singular_values(states[i[k]], states[j[k]])
+        scale = max(1.0, moments.spread[i[k]], moments.spread[j[k]])
+        alone = pair_statistics(states[i[k]], states[j[k]])
+        for found in (sink.d_sigma[k], rows.d_sigma[k], alone.d_sigma[0]):
+            assert abs(found - d_sigma) <= tolerance * scale
+        for found in (sink.d_mu[k], rows.d_mu[k], alone.d_mu[0]):
+            assert abs(found - d_mu) <= 1e-9
+
+
 def test_the_same_bits_again_and_with_other_threads(embedded_states):
     moments = text_moments(embedded_states, dtype=torch.float32)
     results = []
@@ -74,6 +96,31 @@ def test_cancel_stops_and_raises():
     event.set()
     with pytest.raises(Cancelled):
         scanned([5, 6, 7], cancelled=event)
+
+
+def test_cancel_stops_in_the_middle():
+    event, tiles = threading.Event(), []
+
+    def watch(done, total, stage):
+        tiles.append(done)
+        if len(tiles) == 3:
+            event.set()
+
+    with pytest.raises(Cancelled):
+        scanned(list(range(2, 22)), progress=watch, cancelled=event)
+    assert len(tiles) == 3 and tiles[-1] < n_pairs_of(20)
+
+
+def test_an_error_in_a_sink_ends_the_scan_and_leaves_no_thread():
+    class Full:
+        def add(self, tile) -> None:
+            raise OSError("no space left")
+
+    before = threading.active_count()
+    moments = text_moments(random_texts(np.random.default_rng(0), range(2, 22), 8))
+    with pytest.raises(OSError, match="no space left"):
+        scan_pairs(moments, [Full()], threads=2)
+    assert threading.active_count() == before
 
 
 def test_progress_ends_at_all_pairs():
