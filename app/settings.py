@@ -1,6 +1,7 @@
 """Every setting, read once from environment variables that begin with POOLSCOPE_.
 
-Lists are separated by commas. A value that cannot be used is reported in one sentence naming the variable.
+Lists are separated by commas; an empty variable counts as unset. A value that cannot be used is reported in one sentence
+naming the variable.
 """
 
 from __future__ import annotations
@@ -23,17 +24,17 @@ Names = Annotated[tuple[str, ...], NoDecode]
 class Settings(BaseSettings):
     """The settings; each field's variable is POOLSCOPE_ and its name in capitals."""
 
-    model_config = SettingsConfigDict(env_prefix="POOLSCOPE_", frozen=True)
+    model_config = SettingsConfigDict(env_prefix="POOLSCOPE_", frozen=True, env_ignore_empty=True)
 
     store: Path = Field(default_factory=default_store_root, description="folder of stored results")
-    store_max_gb: float = Field(4.0, gt=0, description="size at which the longest unused results are dropped")
+    store_max_gb: float = Field(4.0, gt=0, allow_inf_nan=False, description="size at which the longest unused results are dropped")
     models: Names = Field((), description="models offered beside the embedded one: folders or cached ids")
     texts: Names = Field((), description="text files offered beside the bundled corpora")
     device: str = Field("auto", description="auto, cpu, cuda or mps")
     allow_remote_code: Names = Field((), description="model ids whose own code may run")
-    time_limit: float = Field(900.0, gt=0, description="seconds after which a page's computation is stopped")
+    time_limit: float = Field(900.0, gt=0, allow_inf_nan=False, description="seconds after which a page's computation is stopped")
     max_queue: int = Field(20, ge=1, description="computations that may wait")
-    max_file_mb: float = Field(50.0, gt=0)
+    max_file_mb: float = Field(50.0, ge=0.0001, allow_inf_nan=False)
     max_texts: int = Field(100_000, ge=2)
     max_text_chars: int = Field(100_000, ge=1)
 

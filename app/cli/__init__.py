@@ -25,9 +25,17 @@ cli.add_typer(cache.cli, name="cache")
 cli.add_typer(gallery.cli, name="gallery")
 
 
+def _stop(*_: object) -> None:
+    # Not KeyboardInterrupt, which typer would turn into a bare "Aborted.".
+    typer.echo("poolscope: stopped; nothing unfinished was stored.", err=True)
+    sys.exit(130)
+
+
 def main() -> None:
     """Entry point: a user's error is one sentence on standard error and exit code 1, never a traceback."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # a job in the background of a script is not to be stopped
+        signal.signal(signal.SIGINT, _stop)
     show = warnings.showwarning
     # A sentence for the user, without the line of source that Python prints below.
     warnings.showwarning = lambda message, category, *where: typer.echo(f"warning: {message}", err=True) \
@@ -37,9 +45,6 @@ def main() -> None:
     except PoolscopeError as error:
         typer.echo(f"poolscope: {error}", err=True)
         sys.exit(1)
-    except KeyboardInterrupt:
-        typer.echo("poolscope: stopped; nothing unfinished was stored.", err=True)
-        sys.exit(130)
     except BrokenPipeError:
         # The reader of our output went away (``| head``): nothing to say, and nobody to say it to.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -34,7 +34,8 @@ def test_the_embedded_model_and_what_it_declares():
 
 
 @pytest.mark.parametrize(("config", "pooling"), [
-    ({"pooling_mode": "cls"}, "cls"), ({"pooling_mode": "lasttoken"}, "last_token"), ({"pooling_mode": ["mean", "max"]}, "mean+max"),
+    ({"pooling_mode": "cls"}, "cls"), ({"pooling_mode": "lasttoken"}, "last_token"),
+    ({"pooling_mode": ["mean", "max"]}, "mean+max"),
     ({"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}, "cls"),
     ({"pooling_mode_lasttoken": True}, "last_token"), ({"pooling_mode_weightedmean_tokens": True}, "weighted_mean"),
     ({"pooling_mode_mean_tokens": True, "pooling_mode_max_tokens": True}, "mean+max"), ({}, None),
@@ -63,19 +64,29 @@ def test_a_bare_transformer_declares_nothing(own):
 
 def test_the_revision_follows_the_contents_and_not_the_clock(own):
     before = folder_digest(own)
-    os.utime(own / "config.json", (1, 1))
-    assert folder_digest(own) == before
     weights = own / "model.safetensors"
+    for file in (own / "config.json", weights):
+        os.utime(file, (1, 1))
+        assert folder_digest(own) == before
     raw = bytearray(weights.read_bytes())
     raw[-1] ^= 1
     weights.write_bytes(raw)
-    assert folder_digest(own) != before
-    (own / "model.safetensors").rename(own / "other.safetensors")
-    assert folder_digest(own) != before
+    os.utime(weights, (1, 1))  # as a copy that keeps times would: same size, same time, other content
+    changed = folder_digest(own)
+    assert changed != before
+    weights.rename(own / "other.safetensors")
+    assert folder_digest(own) not in (before, changed)
+    (own / "loop").symlink_to(own / "loop")
+    assert folder_digest(own).startswith("sha256:")
 
 
-def test_a_folder_is_named_by_its_last_part(own):
-    assert resolve_model(str(own)).model_id == "own"
+def test_a_folder_is_named_by_its_last_part(own, tmp_path, monkeypatch):
+    ref = resolve_model(str(own))
+    assert (ref.model_id, ref.origin) == ("own", "folder")
+    monkeypatch.chdir(own)
+    assert resolve_model(".").model_id == "own"
+    monkeypatch.chdir(tmp_path)
+    assert resolve_model("own") == resolve_model("./own") == ref
 
 
 def test_a_folder_without_a_tokenizer(own):
@@ -110,21 +121,80 @@ def test_without_configuration_or_weights(own):
         check_folder(own, "own")
 
 
-def test_damaged_json_is_a_sentence(own):
-    (own / "modules.json").write_text("{")
-    with pytest.raises(ModelError, match=r"model file modules.json must be JSON"):
+@pytest.mark.parametrize(("file", "content", "words"), [
+    ("modules.json", b"{", "modules.json must be JSON"), ("modules.json", b"\xff\xfe", "modules.json must be JSON"),
+    ("modules.json", b"[" * 100_000, "modules.json must be JSON"), ("modules.json", b"{}", "modules.json must hold a JSON list"),
+    ("config_sentence_transformers.json", b"[1]", "must hold a JSON object"),
+    ("sentence_bert_config.json", b"[1]", "must hold a JSON object"),
+    ("1_Pooling/config.json", b'"mean"', "must hold a JSON object"),
+])
+def test_damaged_json_is_a_sentence(own, file, content, words):
+    (own / file).parent.mkdir(exist_ok=True)
+    (own / file).write_bytes(content)
+    with pytest.raises(ModelError, match=words):
         resolve_model(str(own))
 
 
-def test_modules_that_point_outside_are_refused(own):
-    (own / "modules.json").write_text(json.dumps([{"type": "x.Transformer", "path": "../../elsewhere"}]))
+@pytest.mark.parametrize("length", [0, -5, True, "256", None, 2.5])
+def test_a_length_that_is_none_is_not_declared(own, length):
+    (own / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": length}))
+    assert declared(own).max_length is None
+
+
+def test_prompts_that_are_none_are_not_declared(own):
+    (own / "config_sentence_transformers.json").write_text(json.dumps({"prompts": ["query: "]}))
+    assert declared(own).prompts == {}
+
+
+@pytest.mark.parametrize("path", ["../../elsewhere", "/etc", "0_Transformer/../.."])
+def test_modules_that_point_outside_are_refused(own, path):
+    (own / "modules.json").write_text(json.dumps([{"type": "x.Transformer", "path": path}]))
     with pytest.raises(ModelError, match="inside the model"):
         resolve_model(str(own))
 
 
+def test_pooling_is_not_read_from_outside(own, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "config.json").write_text(json.dumps({"pooling_mode": "cls"}))
+    for path in ("../elsewhere", str(tmp_path / "elsewhere")):
+        (own / "modules.json").write_text(json.dumps([{"type": "x.Pooling", "path": path}]))
+        assert declared(own).pooling is None
+
+
+def test_a_transformer_in_a_subfolder(own, tmp_path):
+    whole = tmp_path / "whole"
+    whole.mkdir()
+    own.rename(whole / "0_Transformer")
+    (whole / "modules.json").write_text(json.dumps([{"type": "x.Transformer", "path": "0_Transformer"}]))
+    ref = resolve_model(str(whole))
+    assert (ref.model_id, layer_count(ref), declared(whole).subfolder) == ("whole", 2, "0_Transformer")
+
+
+def test_a_hub_id_in_the_local_cache(own, tmp_path, monkeypatch):
+    from huggingface_hub import constants
+
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    place = tmp_path / "hub" / "models--owner--tiny"
+    (place / "snapshots").mkdir(parents=True)
+    (place / "refs").mkdir()
+    (place / "refs" / "main").write_text(commit)
+    own.rename(place / "snapshots" / commit)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    ref = resolve_model("owner/tiny")
+    assert (ref.model_id, ref.revision, ref.origin, ref.short_revision) == ("owner/tiny", commit, "hub", commit[:10])
+    assert resolve_model("owner/tiny", revision=commit) == ref
+    with pytest.raises(ModelError, match="not in the local cache"):
+        resolve_model("owner/tiny", revision="f" * 40)
+    (place / "snapshots" / commit / "model.safetensors").unlink()
+    with pytest.raises(ModelError, match="weights as safetensors; found none"):
+        resolve_model("owner/tiny")
+
+
 @pytest.mark.parametrize(("name", "words"), [
     ("no/such-model", "not in the local cache, and downloads are off"), ("../../no-such-place", "no such folder"),
-    ("", "must be a name"), ("a/b/c", "id like owner/name"), ("a..b/c", "id like owner/name"), ("x\x00y", "must be a name"),
+    ("", "must be a name"), ("a/b/c", "id like owner/name"), ("a..b/c", "id like owner/name"),
+    ("x\x00y", "must be a name"), ("../../etc/nowhere", "no such folder"), ("/etc", "must hold a config.json"),
+    ("owner/../../etc", "id like owner/name"), ("https://example.org/model", "id like owner/name"),
     ("owner/na me", "id like owner/name"), ("./nowhere", "no such folder"),
 ])
 def test_names_that_lead_nowhere(name, words):

@@ -51,7 +51,7 @@ def save(family: str, folder: Path, *, pad: bool = True, seed: int = 0) -> Path:
     # A model once loaded with code of its own marks classes in this process; saving would then copy their source along.
     for kind in (*type(model).__mro__, *type(model.config).__mro__):
         if "_auto_class" in vars(kind):
-            kind._auto_class = None
+            kind._auto_class = None  # type: ignore[attr-defined]
     model.save_pretrained(folder)
     tokenizer(pad).save_pretrained(folder)
     return folder

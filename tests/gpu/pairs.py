@@ -16,55 +16,84 @@ from components.corpora import load_corpus
 from components.encoders import load_encoder
 from components.models import resolve_model
 from components.moments import text_moments
-from components.pair_scan import scan_pairs
+from components.pair_scan import pair_of_index, scan_pairs
 from components.sinks import ArraySink
+from components.socm import pairwise_statistics
 from components.types import TokenStates
 from tests.benchmarks.pairs import synthetic_states
 
+PAIRS = 300
+DEVICE = "cuda"
+
+
+def scanned(states: TokenStates) -> tuple[ArraySink, float]:
+    """Every pair on the GPU, and the seconds it took, moments included."""
+    start = time.perf_counter()
+    sink = ArraySink(len(states))
+    scan_pairs(text_moments(states, dtype=torch.float32, device=DEVICE), [sink])
+    synchronize()
+    return sink, time.perf_counter() - start
+
+
+def synchronize() -> None:
+    if DEVICE == "cuda":
+        torch.cuda.synchronize()
+
 
 def compared(states: TokenStates) -> dict[str, float]:
-    """Seconds of 499,500 pairs on the GPU, and the largest difference from the CPU relative to the tolerance."""
-    seconds = []
-    for _ in range(2):  # the first run also starts the device's libraries
-        start = time.perf_counter()
-        moments = text_moments(states, dtype=torch.float32, device="cuda")
-        gpu = ArraySink(len(states))
-        scan_pairs(moments, [gpu])
-        torch.cuda.synchronize()
-        seconds.append(time.perf_counter() - start)
-    assert not torch.backends.cuda.matmul.allow_tf32, "TF32 must be off"
-    small = TokenStates(states.states[:int(states.offsets[120])], states.offsets[:121])
-    sinks = []
-    for device in ("cpu", "cuda"):
-        moments = text_moments(small, dtype=torch.float32, device=device)
-        sinks.append(ArraySink(120))
-        scan_pairs(moments, [sinks[-1]])
-    scale = max(1.0, float(moments.spread.max()))
-    worst = float(np.abs(sinks[0].d_sigma - sinks[1].d_sigma).max())
-    assert worst <= 1e-6 * scale, f"d_sigma differs by {worst:.2e} between CPU and GPU"
-    assert float(np.abs(sinks[0].d_mu - sinks[1].d_mu).max()) <= 1e-9
-    return {"seconds_first": seconds[0], "seconds": seconds[1], "worst": worst, "scale": scale}
+    """The GPU's pairs against float64 singular values on the CPU, and its seconds.
+
+    Returns:
+        seconds_first (the device's libraries start), seconds, n_pairs, and the largest error of d_sigma divided by
+        max(1, tr Sigma) of its pair, for the default and for all-float64 computing.
+    """
+    _, first = scanned(states)
+    sink, seconds = scanned(states)
+    n_pairs = len(sink.d_sigma)
+    chosen = np.sort(np.random.default_rng(0).choice(n_pairs, PAIRS, replace=False))
+    i, j = pair_of_index(chosen, len(states))
+    exact = pairwise_statistics(text_moments(states), i, j, direct=True)
+    scale = np.maximum(1, np.maximum(exact.spread_a, exact.spread_b))
+    worst = float((np.abs(sink.d_sigma[chosen] - exact.d_sigma) / scale).max())
+    assert worst <= 1e-6, f"d_sigma differs by {worst:.2e} x max(1, tr Sigma) between GPU and CPU"
+    assert float(np.abs(sink.d_mu[chosen] - exact.d_mu).max()) <= 1e-9, "d_mu differs between GPU and CPU"
+    double = pairwise_statistics(text_moments(states, device=DEVICE), i, j, direct=True)
+    worst_double = float((np.abs(double.d_sigma - exact.d_sigma) / scale).max())
+    assert worst_double <= 1e-9, f"in float64 d_sigma differs by {worst_double:.2e} x max(1, tr Sigma)"
+    return {"seconds_first": first, "seconds": seconds, "n_pairs": n_pairs, "worst": worst, "worst_float64": worst_double}
+
+
+def encoded() -> tuple[TokenStates, dict[str, float]]:
+    """The embedded model's final states of the 1,000 encyclopedia sentences, and the seconds for all its layers."""
+    texts = load_corpus("encyclopedia").texts
+    ref = resolve_model("all-MiniLM-L6-v2")
+    fast, slow = load_encoder(ref, device=DEVICE), load_encoder(ref, device="cpu")
+    fast.token_states(texts[:64], ["final"])  # starts the device's libraries
+    start = time.perf_counter()
+    found = fast.token_states(texts, fast.layers)
+    synchronize()
+    seconds = time.perf_counter() - start
+    theirs = slow.token_states(texts[:64], ["final"]).states["final"].states
+    states = found.states["final"]
+    worst = float(np.abs(states.states[:len(theirs)] - theirs).max())
+    assert worst < 1e-3, f"token states differ by {worst:.2e} between GPU and CPU"
+    return states, {"texts": len(texts), "seconds_all_layers": seconds, "worst": worst}
 
 
 def main() -> int:
+    """Runs every check; 0 when all agree, 3 where there is no GPU."""
     if not torch.cuda.is_available():
-        print("no CUDA device here: nothing was checked", file=sys.stderr)
+        print("There is no CUDA device on this machine; nothing was checked.", file=sys.stderr)
         return 3
-    texts = load_corpus("encyclopedia").texts
-    report: dict[str, object] = {"device": torch.cuda.get_device_name(0), "torch": torch.__version__}
-    ref = resolve_model("all-MiniLM-L6-v2")
-    encoder, slow = load_encoder(ref, device="cuda"), load_encoder(ref, device="cpu")
-    encoder.token_states(texts[:64], ["final"])
     start = time.perf_counter()
-    encoded = encoder.token_states(texts, encoder.layers)
-    torch.cuda.synchronize()
-    report["encode_seconds_all_layers"] = time.perf_counter() - start
-    theirs = slow.token_states(texts[:64], ["final"]).states["final"].states
-    ours = encoded.states["final"].states[:len(theirs)]
-    report["encode_worst"] = float(np.abs(ours - theirs).max())
-    assert report["encode_worst"] < 1e-3, "token states differ between CPU and GPU"
-    report["dim_384"] = compared(encoded.states["final"])
-    report["dim_768"] = compared(synthetic_states(encoded.states["final"].lengths, 768))
+    # As a caller might have left it: the scan itself has to switch it off.
+    torch.backends.cuda.matmul.allow_tf32 = True
+    scanned(synthetic_states(np.full(20, 12), 64))
+    assert not torch.backends.cuda.matmul.allow_tf32, "TF32 must be off while pairs are compared"
+    states, encoding = encoded()
+    report = {"device": torch.cuda.get_device_name(0), "torch": torch.__version__, "tf32": False, "encode": encoding,
+              "dim_384": compared(states), "dim_768": compared(synthetic_states(states.lengths, 768)),
+              "peak_gpu_gb": torch.cuda.max_memory_allocated() / 2**30, "seconds": time.perf_counter() - start}
     print(json.dumps(report))
     return 0
 
