@@ -113,6 +113,8 @@ def text_moments(states: TokenStates, *, dtype: torch.dtype = torch.float64, dev
             spread[members] = 0.0
             continue
         a = (helmert(n).to(device) @ x) / (np.sqrt(n) * norm[:, None, None])
+        # Tokens that are all equal would leave the product's rounding behind, and an alignment made of it.
+        a[(x == x[:, :1]).flatten(1).all(dim=1)] = 0
         spread[members] = (a * a).sum(dim=(1, 2)).cpu().numpy()
         if n - 1 > dim:
             a = torch.linalg.qr(a, mode="r").R

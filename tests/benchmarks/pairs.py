@@ -3,6 +3,9 @@
 Peers are timed on a subsample (stated), since all pairs would take hours; rounds alternate, so that a machine's drift
 hits all alike. Quote the ratios. ``--large`` adds 10,000 texts, streamed (minutes); ``--quick`` is one round, up to
 1,000 texts.
+
+Where other work shares the cores, threads of the peers wait for each other in a spin and their wall times rise up to
+fortyfold, which would flatter us: then quote CPU time under ``--threads 1``, and look at the range of the rounds.
 """
 
 from __future__ import annotations
@@ -10,15 +13,18 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
 import statistics
 import subprocess
 import sys
 import time
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import torch
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from components.corpora import load_corpus
 from components.moments import TextMoments, text_moments
@@ -82,32 +88,44 @@ def pot_pairs(one: np.ndarray, two: np.ndarray) -> None:
                 ot.gaussian.bures_wasserstein_distance(zero, zero, a, b)
 
 
-def side_by_side(name: str, states: TokenStates, rounds: int) -> None:
+def timed(work: Callable[[], object], pairs: int) -> tuple[float, float]:
+    """Microseconds a pair: wall time, and CPU time of all threads."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    work()
+    return (time.perf_counter() - wall) / pairs * 1e6, (time.process_time() - cpu) / pairs * 1e6
+
+
+def side_by_side(name: str, states: TokenStates, rounds: int, threads: int) -> None:
     n = len(states)
     chosen = np.random.default_rng(1).choice(n_pairs_of(n), EIGEN_BATCH, replace=False)
     i, j = pair_of_index(chosen, n)
     one, two = covariances(states, i), covariances(states, j)
     wide = [c[:POT_PAIRS].double().numpy() for c in (one, two)]
-    seconds: dict[str, list[float]] = {"eigen": [], "POT": [], "ours": []}
-    for _ in range(rounds):
-        start = time.perf_counter()
-        theirs = eigen_pairs(one, two)
-        seconds["eigen"].append((time.perf_counter() - start) / EIGEN_BATCH)
-        start = time.perf_counter()
-        pot_pairs(*wide)
-        seconds["POT"].append((time.perf_counter() - start) / POT_PAIRS)
-        start = time.perf_counter()
-        moments = text_moments(states, dtype=torch.float32)
-        sink = ArraySink(n)
-        pairs = scan_pairs(moments, [sink])
-        seconds["ours"].append((time.perf_counter() - start) / pairs)
-    middle = {key: statistics.median(values) * 1e6 for key, values in seconds.items()}
-    error = float(np.abs(sink.d_sigma[chosen] - theirs.numpy()).max())
-    print(f"{name}: {n_pairs_of(n):,} pairs, mean {states.lengths.mean():.1f} tokens, "
-          f"{torch.get_num_threads()} threads, median of {rounds} rounds")
-    for key, text in (("eigen", f"dim x dim eigendecomposition, float32, batch of {EIGEN_BATCH}"),
-                      ("POT", f"POT, float64, {POT_PAIRS} pairs"), ("ours", "ours, all pairs, moments included")):
-        print(f"  {text:58s} {middle[key]:12,.1f} us a pair   {middle[key] / middle['ours']:10,.0f} x ours")
+    sink = ArraySink(n)
+
+    def ours() -> None:
+        scan_pairs(text_moments(states, dtype=torch.float32), [sink], threads=threads)
+
+    ways = {f"dim x dim eigendecomposition, float32, batch of {EIGEN_BATCH}":
+                (lambda: eigen_pairs(one, two), EIGEN_BATCH),
+            f"POT, float64, {POT_PAIRS} pairs": (lambda: pot_pairs(*wide), POT_PAIRS),
+            "ours, all pairs, moments included": (ours, n_pairs_of(n))}
+    times: dict[str, list[tuple[float, float]]] = {way: [] for way in ways}
+    with threadpool_limits(threads):
+        torch.set_num_threads(threads)
+        for _ in range(rounds):
+            for way, (work, pairs) in ways.items():
+                times[way].append(timed(work, pairs))
+        theirs = eigen_pairs(one, two).numpy()
+    print(f"{name}: {n_pairs_of(n):,} pairs, mean {states.lengths.mean():.1f} tokens, threads: {threads}, median "
+          f"[range] of {rounds} rounds, load {os.getloadavg()[0]:.1f}")
+    middle = {way: [statistics.median(column) for column in zip(*rows, strict=True)] for way, rows in times.items()}
+    base = middle["ours, all pairs, moments included"]
+    for way, (wall, cpu) in middle.items():
+        walls = [row[0] for row in times[way]]
+        print(f"  {way:52s} wall {wall:11,.1f} us a pair [{min(walls):,.1f} to {max(walls):,.1f}], "
+              f"{wall / base[0]:8,.0f} x; CPU {cpu:11,.1f} us, {cpu / base[1]:8,.0f} x")
+    error = float(np.abs(sink.d_sigma[chosen] - theirs).max())
     print(f"  largest difference from the float32 eigendecomposition {error:.1e} (its own error and eps)")
 
 
@@ -151,12 +169,17 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--large", action="store_true", help="10,000 texts, streamed")
     parser.add_argument("--quick", action="store_true", help="one round, 250 to 1,000 texts")
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="for all three ways")
+    parser.add_argument("--only-ratios", action="store_true", help="leave growth and memory out")
     given = parser.parse_args()
     if given.quick:
         given.rounds = 1
     real = real_states()
-    side_by_side("dim 384, all-MiniLM-L6-v2 on the encyclopedia", real, given.rounds)
-    side_by_side("dim 768, synthetic, the same lengths", synthetic_states(real.lengths, 768), given.rounds)
+    side_by_side("dim 384, all-MiniLM-L6-v2 on the encyclopedia", real, given.rounds, given.threads)
+    side_by_side("dim 768, synthetic, the same lengths", synthetic_states(real.lengths, 768), given.rounds,
+                 given.threads)
+    if given.only_ratios:
+        return
     times = {}
     for n in (250, 500, 1000) if given.quick else (250, 500, 1000, 2000):
         case = in_a_process(n, 384)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from components.errors import DataError
 from components.moments import helmert, text_moments
+from components.socm import pairwise_statistics
 from components.types import TokenStates
 from tests.components.definitions import ragged, random_texts, unit_mean
 
@@ -115,3 +116,16 @@ def test_a_text_without_tokens_is_named_and_the_others_counted():
     states = TokenStates(np.ones((2, 3)), np.array([0, 1, 1, 2, 2]))
     with pytest.raises(DataError, match=r"^text 1 \(row.* at least one token; found none \(2 texts in all\)"):
         text_moments(states)
+
+
+@pytest.mark.parametrize("n", [2, 3, 20, 200, 800])
+def test_equal_tokens_have_no_spread_at_all(n):
+    """To the last bit: from rounding of 1e-32 an alignment between 0 and 1 was made where there is none."""
+    rng = np.random.default_rng(4)
+    token = rng.standard_normal((1, 384))
+    other = rng.standard_normal((n, 384)) + token
+    moments = text_moments(ragged(np.repeat(token, n, axis=0), other))
+    assert moments.spread[0] == 0 and not moments.factor(0).any()
+    found = pairwise_statistics(moments, [0, 1], [1, 0], direct=True)
+    assert np.isnan(found.align).all()
+    assert found.d_sigma == pytest.approx(np.full(2, moments.spread[1] / 4))

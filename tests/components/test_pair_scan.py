@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from components.errors import Cancelled
 from components.moments import text_moments
-from components.pair_scan import condensed_index, n_pairs_of, pair_of_index, scan_pairs
+from components.pair_scan import PairTile, condensed_index, n_pairs_of, pair_of_index, scan_pairs
 from components.sinks import QUANTITIES, ArraySink, HistogramSink, MomentSink, SampleSink, TopSink, quantities_of
 from components.socm import GRAM_LIMIT, pair_statistics, pairwise_statistics
 from tests.components.definitions import by_singular_values, random_texts
@@ -24,7 +24,7 @@ class Collector:
     """Keeps every tile."""
 
     def __init__(self) -> None:
-        self.tiles = []
+        self.tiles: list[PairTile] = []
 
     def add(self, tile) -> None:
         self.tiles.append(tile)

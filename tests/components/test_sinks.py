@@ -10,7 +10,8 @@ import components.pair_scan as pair_scan
 from components.moments import text_moments
 from components.pair_scan import PairTile, n_pairs_of, scan_pairs
 from components.sinks import QUANTITIES, ArraySink, HistogramSink, MomentSink, SampleSink, TopSink, bin_of
-from tests.components.definitions import by_singular_values, random_texts
+from components.socm import pairwise_statistics
+from tests.components.definitions import by_singular_values, ragged, random_texts
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
@@ -101,6 +102,22 @@ def test_sums_do_not_depend_on_how_tiles_are_cut(monkeypatch, rows, direct, publ
         assert sums.highest[name] == pytest.approx(max(wanted[name]), abs=1e-7)
         assert np.allclose(sums.row_sums[name], by_text[name], atol=1e-6)
     assert sums.counts["align"] == n_pairs_of(n) - 21, "two texts of one token: 10 + 11 pairs without an alignment"
+
+
+def test_pairs_without_an_alignment_are_left_out_inside_a_tile_too():
+    """A text of equal tokens has rank 4 but no spread: it shares its tiles with texts that have both."""
+    rng = np.random.default_rng(5)
+    texts = [rng.standard_normal((5, 7)) + 2 for _ in range(6)]
+    texts[2] = np.repeat(texts[2][:1], 5, axis=0)
+    moments, arrays, sums = text_moments(ragged(*texts)), ArraySink(6), MomentSink(6)
+    scan_pairs(moments, [arrays, sums])
+    assert sums.n_pairs == 15 and sums.counts["align"] == 10 and sums.counts["d_sigma"] == 15
+    assert sums.align_counts.tolist() == [4, 4, 0, 4, 4, 4]
+    i, j = np.triu_indices(6, 1)
+    align = pairwise_statistics(moments, i, j).align
+    rows = [np.nansum(align[(i == k) | (j == k)]) for k in range(6)]
+    assert np.allclose(sums.row_sums["align"], rows, atol=1e-6)
+    assert sums.mean("align") == pytest.approx(np.nanmean(align), abs=1e-6)
 
 
 def test_alignment_of_one_token_texts_alone_is_no_number():
