@@ -144,7 +144,10 @@ def lengths(data: MapData, theme: ChartTheme) -> None:
     bins = by_length(data.pairs, "socm")
     if len(bins) < 2:
         return
-    with st.expander("SOCM against length"):
+    with st.expander("SOCM against length", on_change="rerun", key="lengths_open") as folded:
+        # A closed expander would draw its figure all the same, and the page would wait for it.
+        if not folded.open:
+            return
         st.plotly_chart(length_curve(bins, theme, quantity_label="Mean SOCM"), theme=None, key="lengths",
                         alt=length_curve_alt(bins, quantity_label="Mean SOCM"), config=CHART)
         st.caption("Mean SOCM of pairs by the tokens of their shorter text, about as many pairs in each bin, with 95 % "
