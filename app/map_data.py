@@ -75,6 +75,7 @@ class MapData:
         median, p95 = np.quantile(self.pairs.socm, [0.5, 0.95])
         return float(median), float(p95)
 
+    @cached_property
     def counts(self) -> tuple[IntArray, FloatArray, FloatArray]:
         """Pairs per cell of the plane, with both edges."""
         return counts_of(self.pairs) if self.filtered else self.result.plane_counts()

@@ -1,9 +1,8 @@
-"""Every page, and the one function that builds a link to it."""
+"""Every page, for the menu and for links to it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from urllib.parse import urlencode
 
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
@@ -33,9 +32,3 @@ def pages() -> list[StreamlitPage]:
 def page(path: str) -> StreamlitPage:
     """One page, for ``st.page_link``."""
     return pages()[[row.path for row in PAGES].index(path)]
-
-
-def link_to(path: str, **state: str | int) -> str:
-    """Address of a page with its controls set, relative to the server's root."""
-    query = urlencode({name: value for name, value in state.items() if value not in ("", None)})
-    return f"/{path}" + (f"?{query}" if query else "")

@@ -11,6 +11,7 @@ from app.job import Job
 from app.settings import settings
 from components.models import ModelRef, resolve_model
 from components.pair_map import PairMap, PairOptions
+from components.pair_parts import n_pairs_of
 from components.pair_selection import Pairs
 from components.pipeline import pair_list_key, pair_map_key
 from components.store import ResultKey, StoredResult
@@ -38,7 +39,7 @@ def pair_map_request(corpus_name: str, model_name: str, options: PairOptions) ->
     key = pair_map_key(corpus, model(model_name), options)
     args = {"corpus": resources.corpus_files()[corpus_name], **_common(model_name, options, key)}
     n = len(corpus.texts)
-    pairs = options.cycles_pairs(n) or n * (n - 1) // 2
+    pairs = options.cycles_pairs(n) or n_pairs_of(n)
     return Request(key, "pair_map", args, f"Compute {pairs:,} pairs", expected_seconds(corpus, pairs))
 
 

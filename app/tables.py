@@ -9,12 +9,12 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from components.cells import inert
 from components.pair_selection import Pairs
 from components.types import Corpus, IntArray
 
 SHOWN = 1000
 """Rows of a table on a page; how many there are in all is always said beside it."""
-_DANGEROUS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def pair_table(pairs: Pairs, at: IntArray, corpus: Corpus) -> pd.DataFrame:
@@ -47,8 +47,7 @@ def csv_bytes(table: pd.DataFrame, about: Mapping[str, Any]) -> bytes:
     """
     safe = table.copy()
     for name in safe.columns[safe.dtypes.map(pd.api.types.is_string_dtype)]:
-        safe[name] = safe[name].map(lambda cell: "'" + cell if isinstance(cell, str) and cell.startswith(_DANGEROUS)
-                                    else cell)
+        safe[name] = safe[name].map(lambda cell: inert(cell) if isinstance(cell, str) else cell)
     for name, value in about.items():
         safe[f"about: {name}"] = str(value)
     return safe.to_csv(index=False).encode("utf-8")

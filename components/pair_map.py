@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from components.errors import DataError
+from components.pair_parts import bin_of, even_edges, n_pairs_of
 from components.types import FINAL, FloatArray, IntArray, Interval, Layer, References
 
 SCHEMA = 1
@@ -63,7 +64,7 @@ class PairOptions:
 
     def cycles_pairs(self, n_texts: int) -> int | None:
         """How many pairs to estimate from, or None when all pairs are computed."""
-        total = n_texts * (n_texts - 1) // 2
+        total = n_pairs_of(n_texts)
         if self.all_pairs:
             return None
         if self.sample is not None:
@@ -137,23 +138,12 @@ class PairMap:
         """
         mu_low, mu_high, sigma_low, sigma_high = self.ranges()
         if self.method != "streamed":
-            mu_edges, sigma_edges = _edges(mu_low, mu_high, mu_bins), _edges(sigma_low, sigma_high, sigma_bins)
+            mu_edges, sigma_edges = even_edges(mu_low, mu_high, mu_bins), even_edges(sigma_low, sigma_high, sigma_bins)
             _, _, d_mu, d_sigma = self.pairs
-            k = _bins(d_mu, mu_edges) * sigma_bins + _bins(d_sigma, sigma_edges)
+            k = bin_of(d_mu, mu_edges) * sigma_bins + bin_of(d_sigma, sigma_edges)
             return np.bincount(k, minlength=mu_bins * sigma_bins).reshape(mu_bins, sigma_bins), mu_edges, sigma_edges
         counts, mu_edges, sigma_edges = (self.arrays[name] for name in ("counts", "mu_edges", "sigma_edges"))
         return _coarsen(counts, mu_edges, sigma_edges, mu_bins, sigma_bins)
-
-
-def _edges(low: float, high: float, n: int) -> FloatArray:
-    # All pairs in one point (identical texts, say) still need a cell of some width.
-    pad = 1e-9 if high - low > 1e-9 else 0.01
-    return np.linspace(low - pad, high + pad, n + 1)
-
-
-def _bins(values: FloatArray, edges: FloatArray) -> IntArray:
-    n = len(edges) - 1
-    return np.clip(((values - edges[0]) * (n / (edges[-1] - edges[0]))).astype(np.int64), 0, n - 1)
 
 
 def _coarsen(counts: IntArray, mu_edges: FloatArray, sigma_edges: FloatArray, mu_bins: int,

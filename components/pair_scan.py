@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from components.errors import Cancelled
 from components.moments import TextMoments
-from components.pair_parts import alignment, size_part
+from components.pair_parts import PairColumns, n_pairs_of
 from components.socm import GRAM_LIMIT, bures_quarter, root_traces
 from components.types import CancelEvent, FloatArray, IntArray, Progress, no_progress
 
@@ -37,19 +37,13 @@ GPU_GROUP_ROWS = 4096
 
 
 @dataclass(frozen=True)
-class PairTile:
-    """Some pairs of a corpus: (n_pairs,) arrays; i < j are text numbers.
+class PairTile(PairColumns):
+    """Some pairs of a corpus.
 
     ``rows_of`` names the few texts the tile is made of and ``sides`` each pair's two places in it, so that sums over
     texts cost as much as the tile has texts, not as the corpus has.
     """
 
-    i: IntArray
-    j: IntArray
-    d_mu: FloatArray
-    d_sigma: FloatArray
-    spread_i: FloatArray
-    spread_j: FloatArray
     rows_of: IntArray
     sides: tuple[IntArray, IntArray]
 
@@ -58,18 +52,6 @@ class PairTile:
         for side in self.sides:
             at = side if kept is None else side[kept]
             row_sums[self.rows_of] += np.bincount(at, values, len(self.rows_of))
-
-    @cached_property
-    def socm(self) -> FloatArray:
-        return (1 - self.d_mu) * self.d_sigma
-
-    @cached_property
-    def size(self) -> FloatArray:
-        return size_part(self.spread_i, self.spread_j)
-
-    @cached_property
-    def align(self) -> FloatArray:
-        return alignment(self.d_sigma, self.spread_i, self.spread_j)
 
     @cached_property
     def ceiling(self) -> FloatArray:
@@ -81,11 +63,6 @@ class Sink(Protocol):
     """What takes a scan's pairs, tile by tile, in one thread."""
 
     def add(self, tile: PairTile) -> None: ...
-
-
-def n_pairs_of(n_texts: int) -> int:
-    """n (n - 1) / 2."""
-    return n_texts * (n_texts - 1) // 2
 
 
 def condensed_index(i: IntArray, j: IntArray, n_texts: int) -> IntArray:

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from components.errors import DataError
 from components.pair_map import PairMap
-from components.pair_parts import alignment, size_part
-from components.statistics import MIN_TEXTS, jackknife_pair_mean
+from components.pair_parts import PairColumns, bin_of, even_edges
+from components.statistics import jackknife_pair_mean
 from components.types import FloatArray, IntArray, Interval
 
 Mask = NDArray[np.bool_]
@@ -74,33 +74,15 @@ class Box:
 
 
 @dataclass(frozen=True)
-class Pairs:
-    """Columns of some pairs of a map, (n_pairs,) each; i < j are text numbers."""
+class Pairs(PairColumns):
+    """Some pairs of a map, with the texts' token counts and the number of texts in the corpus."""
 
-    i: IntArray
-    j: IntArray
-    d_mu: FloatArray
-    d_sigma: FloatArray
-    spread_i: FloatArray
-    spread_j: FloatArray
     n_tokens_i: IntArray
     n_tokens_j: IntArray
     n_texts: int
 
     def __len__(self) -> int:
         return len(self.d_mu)
-
-    @cached_property
-    def socm(self) -> FloatArray:
-        return (1 - self.d_mu) * self.d_sigma
-
-    @cached_property
-    def size(self) -> FloatArray:
-        return size_part(self.spread_i, self.spread_j)
-
-    @cached_property
-    def align(self) -> FloatArray:
-        return alignment(self.d_sigma, self.spread_i, self.spread_j)
 
     @cached_property
     def shorter(self) -> IntArray:
@@ -123,7 +105,10 @@ class Pairs:
 
     def mean(self, name: str) -> Interval:
         """Mean of a quantity with a jackknife interval over the texts that take part; 0/0 is left out."""
-        values = self.quantity(name)
+        return self.mean_of(self.quantity(name))
+
+    def mean_of(self, values: FloatArray) -> Interval:
+        """The same for any value of each pair, (n_pairs,)."""
         i, j = self.i, self.j
         if np.isnan(values).any():
             kept = ~np.isnan(values)
@@ -180,7 +165,7 @@ def cell_sums(pairs: Pairs, values: FloatArray, mu_edges: FloatArray,
     """Sum of a quantity and number of pairs per cell, both (n_mu, n_sigma); NaN values are left out of both."""
     kept = ~np.isnan(values)
     shape = (len(mu_edges) - 1, len(sigma_edges) - 1)
-    flat = _cell(pairs.d_mu[kept], mu_edges) * shape[1] + _cell(pairs.d_sigma[kept], sigma_edges)
+    flat = bin_of(pairs.d_mu[kept], mu_edges) * shape[1] + bin_of(pairs.d_sigma[kept], sigma_edges)
     size = shape[0] * shape[1]
     sums: Any = np.bincount(flat, values[kept], size)
     return sums.reshape(shape), np.bincount(flat, minlength=size).reshape(shape)
@@ -188,19 +173,9 @@ def cell_sums(pairs: Pairs, values: FloatArray, mu_edges: FloatArray,
 
 def counts_of(pairs: Pairs, mu_bins: int = 110, sigma_bins: int = 100) -> tuple[IntArray, FloatArray, FloatArray]:
     """Pairs per cell over the range of these pairs: counts (mu_bins, sigma_bins) and both edges."""
-    edges = [_edges(values, bins) for values, bins in ((pairs.d_mu, mu_bins), (pairs.d_sigma, sigma_bins))]
+    edges = [even_edges(*((float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)), bins)
+             for values, bins in ((pairs.d_mu, mu_bins), (pairs.d_sigma, sigma_bins))]
     return cell_sums(pairs, np.zeros(len(pairs)), *edges)[1], edges[0], edges[1]
-
-
-def _edges(values: FloatArray, bins: int) -> FloatArray:
-    low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
-    pad = 1e-9 if high - low > 1e-9 else 0.01
-    return np.linspace(low - pad, high + pad, bins + 1)
-
-
-def _cell(values: FloatArray, edges: FloatArray) -> IntArray:
-    n = len(edges) - 1
-    return np.clip(((values - edges[0]) * (n / (edges[-1] - edges[0]))).astype(np.int64), 0, n - 1)
 
 
 @dataclass(frozen=True)
@@ -282,12 +257,4 @@ def paired_difference(one: Pairs, other: Pairs, name: str) -> Interval:
     if len(one) != len(other) or not (np.array_equal(one.i, other.i) and np.array_equal(one.j, other.j)):
         raise DataError("compared pairs", "must be the same pairs of the same texts",
                         f"{len(one):,} and {len(other):,} pairs", "compare maps of one corpus and one method")
-    values = other.quantity(name) - one.quantity(name)
-    kept = ~np.isnan(values)
-    n = one.n_texts
-    sums: Any = np.bincount(one.i[kept], values[kept], n) + np.bincount(one.j[kept], values[kept], n)
-    counts = np.bincount(one.i[kept], minlength=n) + np.bincount(one.j[kept], minlength=n)
-    used = counts > 0
-    if int(used.sum()) < MIN_TEXTS:
-        return Interval(float(values[kept].mean()) if kept.any() else float("nan"), None, None, int(used.sum()), "texts")
-    return jackknife_pair_mean(sums[used], counts[used].astype(float))
+    return one.mean_of(other.quantity(name) - one.quantity(name))

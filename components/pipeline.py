@@ -92,7 +92,8 @@ def compute_pair_map(corpus: Corpus, ref: ModelRef, options: PairOptions, *, sto
 def _scan(moments: TextMoments, options: PairOptions, threads: int | None, extra: Sequence[Sink], progress: Progress,
           cancelled: CancelEvent | None) -> tuple[dict[str, Any], dict[str, Any]]:
     """Every pair, kept or streamed, or the pairs of balanced cycles."""
-    from components.pair_scan import n_pairs_of, scan_pairs
+    from components.pair_parts import n_pairs_of
+    from components.pair_scan import scan_pairs
     from components.sinks import ArraySink, HistogramSink, MomentSink, SampleSink, TopSink
 
     n = len(moments)
@@ -132,7 +133,7 @@ def _means(sums: MomentSink) -> dict[str, Any]:
 
 
 def _estimate(moments: TextMoments, options: PairOptions, n_pairs: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    from components.pair_scan import n_pairs_of
+    from components.pair_parts import n_pairs_of
     from components.socm import pairwise_statistics
     from components.statistics import balanced_pairs, cycle_mean, cycle_mean_over_texts
 
@@ -274,13 +275,7 @@ def run_pair_map(args: Mapping[str, Any], *, store: ResultStore, progress: Progr
     from components.corpora import load_corpus
 
     corpus = load_corpus(args["corpus"], args.get("column"))
-    ref = resolve_model(args["model"], revision=args.get("revision"))
-    options = PairOptions(**args["options"])
-    key = pair_map_key(corpus, ref, options)
-    _refuse_changed(key, args)
-    compute_pair_map(corpus, ref, options, store=store, device=args.get("device", "auto"),
-                     allow_remote_code=args.get("allow_remote_code", ()), progress=progress, cancelled=cancelled)
-    return key.digest
+    return _run(args, corpus, pair_map_key, compute_pair_map, store=store, progress=progress, cancelled=cancelled)
 
 
 def pair_list_key(pairs: PairList, ref: ModelRef, options: PairOptions) -> ResultKey:
@@ -294,16 +289,19 @@ def run_pair_list(args: Mapping[str, Any], *, store: ResultStore, progress: Prog
     """The worker's task: a bundled list of pairs under a model; ``args`` as for ``run_pair_map``."""
     from components.corpora import load_pairs
 
-    pairs, ref = load_pairs(args["pairs"]), resolve_model(args["model"], revision=args.get("revision"))
+    pairs = load_pairs(args["pairs"])
+    return _run(args, pairs, pair_list_key, compute_pair_list, store=store, progress=progress, cancelled=cancelled)
+
+
+def _run(args: Mapping[str, Any], texts: Any, key_of: Callable[..., ResultKey], compute: Callable[..., StoredResult],
+         **how: Any) -> str:
+    """A worker's task once its texts are read: refuses what is not what the page saw, else computes it."""
+    ref = resolve_model(args["model"], revision=args.get("revision"))
     options = PairOptions(**args["options"])
-    key = pair_list_key(pairs, ref, options)
-    _refuse_changed(key, args)
-    compute_pair_list(pairs, ref, options, store=store, device=args.get("device", "auto"),
-                      allow_remote_code=args.get("allow_remote_code", ()), progress=progress, cancelled=cancelled)
-    return key.digest
-
-
-def _refuse_changed(key: ResultKey, args: Mapping[str, Any]) -> None:
+    key = key_of(texts, ref, options)
     if key.digest != args["digest"]:
         raise DataError("texts or model", "must stay as they are while a job waits", "a change since the page was drawn",
                         "reload the page and start again")
+    compute(texts, ref, options, device=args.get("device", "auto"),
+            allow_remote_code=args.get("allow_remote_code", ()), **how)
+    return key.digest

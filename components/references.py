@@ -20,7 +20,8 @@ import torch
 
 from components.errors import DataError
 from components.moments import text_moments
-from components.pair_scan import n_pairs_of, pair_of_index
+from components.pair_parts import n_pairs_of
+from components.pair_scan import pair_of_index
 from components.socm import pairwise_statistics
 from components.statistics import MIN_CYCLES, balanced_pairs, cycle_mean, jackknife_ratio, mean_interval
 from components.types import IntArray, Interval, References, TokenStates

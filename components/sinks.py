@@ -9,7 +9,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from components.pair_scan import PairTile, condensed_index, n_pairs_of, pair_of_index
+from components.pair_parts import bin_of, n_pairs_of
+from components.pair_scan import PairTile, condensed_index, pair_of_index
 from components.types import FloatArray, IntArray
 
 QUANTITIES = ("d_mu", "d_sigma", "size", "shape", "align", "socm", "ceiling", "socm_ceiling")
@@ -51,13 +52,6 @@ class HistogramSink:
         m = bin_of(tile.d_sigma, self.sigma_edges)
         flat = np.bincount(k * self.shape[1] + m, minlength=self.counts.size)
         self.counts += flat.reshape(self.shape)
-
-
-def bin_of(values: FloatArray, edges: FloatArray) -> IntArray:
-    """Bin numbers on equally spaced edges, clipped into the outermost bins."""
-    n = len(edges) - 1
-    position = (values - edges[0]) * (n / (edges[-1] - edges[0]))
-    return np.clip(position.astype(np.int64), 0, n - 1)
 
 
 class TopSink:

@@ -14,6 +14,7 @@ from app.cli.progress import terminal_progress
 from app.settings import settings
 from components.errors import DataError
 from components.pair_map import ARRAY_LIMIT, EXACT, PUBLISHED, UNKNOWN_WARNING, PairMap, PairOptions
+from components.pair_parts import n_pairs_of
 from components.types import FINAL, Layer
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def _all_pairs(ref: ModelRef, texts: str, column: str | None, options: PairOptio
 
     corpus = load_corpus(texts, column, settings().limits)
     n = len(corpus.texts)
-    streaming = out is not None and options.cycles_pairs(n) is None and n * (n - 1) // 2 > ARRAY_LIMIT
+    streaming = out is not None and options.cycles_pairs(n) is None and n_pairs_of(n) > ARRAY_LIMIT
     writer = PairWriterSink(out) if streaming and out is not None else None
     with terminal_progress() as progress:
         try:

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
+from components.cells import inert
 from components.errors import DataError
 from components.pair_map import PairMap
 from components.pair_parts import alignment, size_part
@@ -21,7 +22,6 @@ from components.types import FloatArray, PairList
 
 COLUMNS = ("text1", "text2", "d_mu", "d_sigma", "size", "shape", "align", "socm")
 CHUNK = 500_000
-_DANGEROUS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def check_output(path: Path, texts: str) -> None:
@@ -160,8 +160,3 @@ def write_pair_list(pairs: PairList, arrays: Mapping[str, Any], label: str | Non
         columns[name] = [inert(text) for text in pairs.labels] if table else list(pairs.labels)
     with _writing(path, pa.schema(fields)) as writer:
         writer.write(columns)
-
-
-def inert(cell: str) -> str:
-    """A cell that a spreadsheet will not run as a formula."""
-    return "'" + cell if cell.startswith(_DANGEROUS) else cell

@@ -32,7 +32,7 @@ def draw(data: MapData, plane: Plane, theme: ChartTheme, *, narrow: bool, box: B
     """The figure that the controls ask for, and the same in words."""
     height = 430 if narrow else 520
     size: dict[str, Any] = {"narrow": narrow, "height": height, "mu_range": mu_range, "sigma_range": sigma_range}
-    counts, mu_edges, sigma_edges = data.counts()
+    counts, mu_edges, sigma_edges = data.counts
     if plane.kind == POINTS:
         at = sample(data.pairs)
         d_mu, d_sigma = data.pairs.d_mu[at], data.pairs.d_sigma[at]
@@ -76,7 +76,7 @@ def drawn_note(data: MapData, plane: Plane) -> str:
     if plane.kind == POINTS and len(data.pairs) > MAX_POINTS:
         return f"{MAX_POINTS:,} of the {len(data.pairs):,} pairs are drawn, at random; the numbers and the box use all. "
     if plane.kind == MEANS:
-        counts = data.counts()[0]
+        counts = data.counts[0]
         thin = (counts > 0) & (counts < LEAST)
         return (f"Cells of fewer than {LEAST} pairs are left blank: {int(thin.sum()):,} cells with "
                 f"{int(counts[thin].sum()):,} pairs. ")

@@ -118,8 +118,8 @@ def selection(data: MapData) -> None:
 
 def comparison(data: MapData, other: MapData, plane: Plane, theme: ChartTheme) -> None:
     """Two planes on common axes, and every mean's difference with its interval."""
-    _, a_mu, a_sigma = data.counts()
-    _, b_mu, b_sigma = other.counts()
+    _, a_mu, a_sigma = data.counts
+    _, b_mu, b_sigma = other.counts
     mu_range = (min(a_mu[0], b_mu[0]), max(a_mu[-1], b_mu[-1]))
     sigma_range = (min(a_sigma[0], b_sigma[0]), max(a_sigma[-1], b_sigma[-1]))
     for side, column in zip((data, other), st.columns(2), strict=True):
