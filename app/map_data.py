@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -22,8 +23,9 @@ from components.pair_selection import (
     same_label,
     strata_of,
 )
-from components.types import Corpus, FloatArray, IntArray, Interval
+from components.types import FINAL, Corpus, FloatArray, IntArray, Interval
 
+EVERYTHING = Filter()
 COMPARED = ("socm", "d_mu", "d_sigma", "size", "shape", "align")
 
 
@@ -53,14 +55,44 @@ class MapData:
     Attributes:
         request, corpus, result: what was asked for, its texts, and the stored map.
         pairs: the pairs that the filter keeps, of those that the map holds.
-        filtered: whether the filter drops any.
+        chosen: the filter.
     """
 
     request: Request
     corpus: Corpus
     result: PairMap
     pairs: Pairs
-    filtered: bool
+    chosen: Filter = EVERYTHING
+
+    @property
+    def filtered(self) -> bool:
+        """Whether the filter may have dropped pairs."""
+        return self.chosen.active
+
+    @property
+    def pairs_in_words(self) -> str:
+        """How many pairs these are, and whether they are all of them."""
+        result, n = self.result, len(self.pairs)
+        if self.filtered and result.method == "streamed":
+            return f"{n:,} pairs of a sample of {len(result.pairs[0]):,} after filtering"
+        if self.filtered:
+            return f"{n:,} of {result.n_pairs:,} pairs after filtering"
+        return {"all": f"all {result.n_pairs:,} pairs", "streamed": f"all {result.n_pairs:,} pairs counted",
+                "cycles": f"{result.n_pairs:,} of {result.meta.get('all_pairs', 0):,} pairs, an estimate"}[result.method]
+
+    @property
+    def layer_in_words(self) -> str:
+        layer = self.result.meta["options"]["layer"]
+        return "final layer" if layer == FINAL else f"layer {layer}"
+
+    @property
+    def special_in_words(self) -> str:
+        return "special tokens in" if self.result.meta["options"]["special_tokens"] else "special tokens left out"
+
+    @property
+    def revision(self) -> str:
+        """The model's revision, or its files' digest, to ten digits."""
+        return self.request.key.model_revision.removeprefix("sha256:")[:10]
 
     def mean(self, name: str) -> Interval:
         """Mean of a quantity: as stored, or over the filtered pairs."""
@@ -123,13 +155,20 @@ def labelled(model_name: str, options: PairOptions) -> Labelled | Request:
     return Labelled(found.arrays["d_mu"], found.arrays["d_sigma"], listed.labels, listed.texts_a, listed.texts_b)
 
 
+def labelled_of(settings: Sequence[tuple[str, PairOptions]]) -> tuple[list[Labelled | None], Request | None]:
+    """The labelled pairs under each model and options, and the first request to start where one is not stored yet."""
+    found = [labelled(*setting) for setting in settings]
+    return ([one if isinstance(one, Labelled) else None for one in found],
+            next((one for one in found if isinstance(one, Request)), None))
+
+
 def load(corpus_name: str, model_name: str, options: PairOptions) -> MapData | Request:
     """The map with every pair, or the request to start when it is not stored yet."""
     request = results.pair_map_request(corpus_name, model_name, options)
     found = results.pair_map(request)
     if found is None:
         return request
-    return MapData(request, resources.corpus(corpus_name), found, results.pairs(request, found), filtered=False)
+    return MapData(request, resources.corpus(corpus_name), found, results.pairs(request, found))
 
 
 def apply(data: MapData, chosen: Filter) -> MapData:
@@ -137,7 +176,7 @@ def apply(data: MapData, chosen: Filter) -> MapData:
     if not chosen.active:
         return data
     mask = filter_mask(data.pairs, chosen, data.result.n_tokens, data.corpus.labels)
-    return MapData(data.request, data.corpus, data.result, data.pairs.take(mask), filtered=True)
+    return MapData(data.request, data.corpus, data.result, data.pairs.take(mask), chosen)
 
 
 @dataclass(frozen=True)
@@ -169,4 +208,4 @@ def compare(one: MapData, other: MapData) -> list[Compared]:
     return rows
 
 
-__all__ = ["Compared", "Labelled", "MapData", "apply", "by_length", "compare", "labelled", "load"]
+__all__ = ["Compared", "Labelled", "MapData", "apply", "by_length", "compare", "labelled_of", "load"]

@@ -84,7 +84,7 @@ def stored_pair_map(digest: str, _key: ResultKey) -> PairMap:
         NotStored: it is not in the store (any more).
     """
     found = _stored(_key)
-    return PairMap.from_stored(found.arrays, found.meta)
+    return PairMap.from_stored(found.arrays, {**found.meta, "versions": dict(found.versions)})
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)

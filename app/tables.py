@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
+from app.map_data import Compared
 from components.cells import inert
 from components.pair_selection import Pairs
 from components.types import Corpus, IntArray
 
+Table = pd.DataFrame
 SHOWN = 1000
 """Rows of a table on a page; how many there are in all is always said beside it."""
 
@@ -31,6 +33,17 @@ def pair_table(pairs: Pairs, at: IntArray, corpus: Corpus) -> pd.DataFrame:
     table = pd.DataFrame(columns)
     table["align"] = table["align"].mask(pd.isna(part.align))
     return table
+
+
+def difference_table(rows: Sequence[Compared]) -> pd.DataFrame:
+    """Two maps' means and their differences in full digits; null where there is no interval or no length in common."""
+    listed = []
+    for row in rows:
+        parts = (("first", row.one), ("second", row.other), ("second minus first", row.gap), ("like length", row.matched_gap))
+        listed.append({"quantity": row.name} | {f"{name}{end}": getattr(part, of) if part else None for name, part in parts
+                                                for end, of in (("", "value"), (" low", "low"), (" high", "high"))})
+    table = pd.DataFrame(listed)
+    return table.astype({name: "Float64" for name in table.columns if name != "quantity"})
 
 
 def number_columns() -> Mapping[str, Any]:

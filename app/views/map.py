@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from app import map_data, results, theme, widgets
-from app.views import map_controls, map_parts
+from app import map_data, results, state, theme, widgets
+from app.views import map_comparison, map_controls, map_exports, map_parts
 from components.findings import map_finding
 from components.pair_map import PairOptions
 
@@ -32,19 +32,25 @@ if len(data.pairs) == 0:
     st.stop()
 
 map_parts.headline(data)
-over = map_data.labelled(model_name, options) if plane.labelled else None
-if isinstance(over, results.Request):
-    widgets.compute_or_wait(over, height=180)
-if other is None:
-    map_parts.figure(data, plane, theme.current(), over if isinstance(over, map_data.Labelled) else None)
-elif isinstance(other, map_data.MapData):
-    map_parts.comparison(data, map_data.apply(other, chosen) if other.corpus is whole.corpus else other, plane,
-                         theme.current())
-else:
+with_second = None
+if second and isinstance(other, map_data.MapData):
+    with_second = map_data.apply(other, chosen) if other.corpus is whole.corpus else other
+    if len(with_second.pairs) == 0:
+        st.info("No pair of the second setting is left: widen the filters in the sidebar.")
+        with_second = None
+settings = [(model_name, options), second[1:]] if second and with_second else [(model_name, options)]
+over, missing = map_data.labelled_of(settings if plane.labelled else [])
+if missing:
+    widgets.compute_or_wait(missing, height=180)
+if isinstance(other, results.Request):
     widgets.compute_or_wait(other)
+elif with_second:
+    map_comparison.comparison(data, with_second, plane, theme.current(), state.box(), over)
+else:
+    map_parts.figure(data, plane, theme.current(), over[0] if over else None)
 if not data.filtered:
     st.markdown(f"**What this shows.** {widgets.plain(map_finding(data.result))}")
 map_parts.selection(data)
 map_parts.lengths(data, theme.current())
 map_parts.caveats(data)
-map_parts.exports(data, plane, theme.current())
+map_exports.exports(data, with_second, plane, state.box(), over)

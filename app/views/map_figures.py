@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -21,14 +20,13 @@ from components.pair_selection import Box, Pairs, cell_sums
 RINGS = 20
 LEAST = 5
 CHART: dict[str, Any] = {"displaylogo": False, "scrollZoom": False, "doubleClick": "reset",
-                         "modeBarButtonsToRemove": ["lasso2d", "autoScale2d"],
-                         "toImageButtonOptions": {"format": "png", "scale": 2}}
+                         # A picture without its title does not say what it is: the Export panel saves it with one.
+                         "modeBarButtonsToRemove": ["lasso2d", "autoScale2d", "toImage"]}
 Range = tuple[float, float]
 
 
 def draw(data: MapData, plane: Plane, theme: ChartTheme, *, narrow: bool, box: Box | None = None,
-         labelled: Labelled | None = None, mu_range: Range | None = None, sigma_range: Range | None = None,
-         about: Mapping[str, Any] | None = None) -> tuple[go.Figure, str]:
+         labelled: Labelled | None = None, mu_range: Range | None = None, sigma_range: Range | None = None) -> tuple[go.Figure, str]:
     """The figure that the controls ask for, and the same in words."""
     height = 430 if narrow else 520
     size: dict[str, Any] = {"narrow": narrow, "height": height, "mu_range": mu_range, "sigma_range": sigma_range}
@@ -53,8 +51,6 @@ def draw(data: MapData, plane: Plane, theme: ChartTheme, *, narrow: bool, box: B
         alt += " " + labelled_pairs_alt(labelled.d_mu, labelled.d_sigma, labelled.labels)
     if box is not None:
         add_box(fig, box.mu_low, box.mu_high, box.sigma_low, box.sigma_high, theme)
-    if about is not None:
-        fig.layout.meta = {**(fig.layout.meta or {}), **{key: str(value) for key, value in about.items()}}
     return fig, alt
 
 

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 
 import streamlit as st
 
 from app import navigation, state, tables, widgets
-from app.map_data import Labelled, MapData, by_length, compare
+from app.map_data import Labelled, MapData, by_length
 from app.views.map_controls import Plane
 from app.views.map_figures import CHART, draw, drawn_note
 from components.charts.length_curve import length_curve, length_curve_alt
 from components.charts.style import ChartTheme, caption_number, interval_text
 from components.pair_map import UNKNOWN_WARNING
 from components.pair_selection import box_rows
-from components.types import FINAL
-
-WORDS = {"socm": "SOCM", "d_mu": "Mean distance dμ", "d_sigma": "Covariance distance dΣ", "size": "Size part of dΣ",
-         "shape": "Shape part of dΣ", "align": "Alignment"}
 
 
 def headline(data: MapData) -> None:
@@ -60,16 +55,10 @@ def figure(data: MapData, plane: Plane, theme: ChartTheme, labelled: Labelled | 
 
 def caption(data: MapData) -> str:
     """What the figure is made of: texts, pairs, model, revision, layer, tokens, and what was cut or unknown."""
-    result, meta, key = data.result, data.result.meta, data.request.key
-    how = {"all": f"all {result.n_pairs:,} pairs", "streamed": f"all {result.n_pairs:,} pairs counted",
-           "cycles": f"{result.n_pairs:,} of {meta.get('all_pairs', 0):,} pairs, an estimate"}[result.method]
-    if data.filtered:
-        how = f"{len(data.pairs):,} of {result.n_pairs:,} pairs after filtering" if result.method != "streamed" else \
-            f"{len(data.pairs):,} pairs of a sample of {len(result.pairs[0]):,} after filtering"
-    layer = "final layer" if meta["options"]["layer"] == FINAL else f"layer {meta['options']['layer']}"
-    parts = [f"{widgets.plain(data.corpus.name)}: {result.n_texts:,} texts, {how}",
-             f"{widgets.plain(key.model_id)} (revision {key.model_revision.removeprefix('sha256:')[:10]}), {layer}",
-             "special tokens in" if meta["options"]["special_tokens"] else "special tokens left out",
+    meta = data.result.meta
+    parts = [f"{widgets.plain(data.corpus.name)}: {data.result.n_texts:,} texts, {data.pairs_in_words}",
+             f"{widgets.plain(data.request.key.model_id)} (revision {data.revision}), {data.layer_in_words}",
+             data.special_in_words,
              f"{meta['n_cut']:,} texts cut at {meta['max_length']} tokens" if meta["n_cut"] else "no text cut",
              f"{meta['unknown_share']:.1%} of tokens unknown" if meta["unknown_share"] else "no token unknown"]
     if meta["unknown_share"] > UNKNOWN_WARNING:
@@ -116,29 +105,6 @@ def selection(data: MapData) -> None:
             state.LAYER: str(meta["layer"]), "a": str(row["row A"]), "b": str(row["row B"])})
 
 
-def comparison(data: MapData, other: MapData, plane: Plane, theme: ChartTheme) -> None:
-    """Two planes on common axes, and every mean's difference with its interval."""
-    _, a_mu, a_sigma = data.counts
-    _, b_mu, b_sigma = other.counts
-    mu_range = (min(a_mu[0], b_mu[0]), max(a_mu[-1], b_mu[-1]))
-    sigma_range = (min(a_sigma[0], b_sigma[0]), max(a_sigma[-1], b_sigma[-1]))
-    for side, column in zip((data, other), st.columns(2), strict=True):
-        with column:
-            drawn, alt = draw(side, plane, theme, narrow=True, mu_range=mu_range, sigma_range=sigma_range)
-            st.plotly_chart(drawn, theme=None, key=f"map_side_{side is other}", alt=alt, config=CHART)
-            st.caption(caption(side))
-    rows = compare(data, other)
-    table = [{"Quantity": WORDS[row.name], "First": caption_number(row.one.value), "Second": caption_number(row.other.value),
-              "Second minus first": f"{caption_number(row.gap.value)} {interval_text(row.gap.low, row.gap.high)}",
-              "For texts of like length": "the same texts" if row.matched_gap is None and data.corpus is other.corpus else
-              "no lengths in common" if row.matched_gap is None else
-              f"{caption_number(row.matched_gap.value)} {interval_text(row.matched_gap.low, row.matched_gap.high)}"}
-             for row in rows]
-    st.dataframe(table, hide_index=True, key="differences")
-    st.caption("Differences with 95 % intervals over texts; over the same pairs of the same texts they are paired. Like "
-               "length: means within strata of 1 to 8, 9 to 14, 15 to 24, 25 to 40 and more words, equally weighted.")
-
-
 def lengths(data: MapData, theme: ChartTheme) -> None:
     """SOCM against the length of the shorter text: d_sigma grows with length, and SOCM with it."""
     bins = by_length(data.pairs, "socm")
@@ -182,22 +148,3 @@ def caveats(data: MapData) -> None:
                 f"{caption_number(around.unrelated_norm)} against {caption_number(around.norm)}.")
         lines += [widgets.plain(line) for line in (*around.missing, *result.meta["notes"])]
         st.markdown("\n\n".join(lines))
-
-
-def exports(data: MapData, plane: Plane, theme: ChartTheme) -> None:
-    """The pairs that are listed and the figure, as files that say what they are."""
-    box, key = state.box(), data.request.key
-    about = {"model": key.model_id, "revision": key.model_revision, "corpus": data.corpus.name,
-             "corpus digest": data.corpus.digest, "parameters": json.dumps(dict(key.params), sort_keys=True),
-             "filtered": data.filtered, "box": str(box) if box else "", "poolscope": widgets.version()}
-    name = f"poolscope-map-{key.model_id.replace('/', '_')}-{key.params['layer']}"
-    with st.expander("Export"):
-        st.caption("Images: the camera in the figure's corner. Tables: the pairs listed above, all of them.")
-        at = box_rows(data.pairs, box) if box else data.largest(200)
-        for column, (label, suffix, make) in zip(st.columns(3), (
-                ("Pairs as CSV", "csv", lambda: tables.csv_bytes(tables.pair_table(data.pairs, at, data.corpus), about)),
-                ("Pairs as Parquet", "parquet",
-                 lambda: tables.parquet_bytes(tables.pair_table(data.pairs, at, data.corpus), about)),
-                ("Figure as JSON", "json", lambda: draw(data, plane, theme, narrow=False, about=about)[0].to_json().encode())),
-                strict=True):
-            column.download_button(label, make, file_name=f"{name}.{suffix}", on_click="ignore", key=f"export_{suffix}")
