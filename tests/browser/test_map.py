@@ -134,7 +134,7 @@ def test_the_labelled_pairs_lie_over_the_gallery_map(visit, computed):
     page.page.wait_for_selector(WIDE)
     names = page.page.evaluate("document.querySelector('.st-key-wide .js-plotly-plot').data.map(trace => trace.name)")
     assert page.page.get_by_text("one word against a paragraph").first.is_visible()
-    assert {"paraphrase", "negation", "unrelated", "translation"} <= set(names)
+    assert {"paraphrase", "negation", "unrelated", "translation ko-en", "translation nl-en"} <= set(names)
 
 
 def test_first_paint_of_all_pairs_sends_less_than_a_megabyte(visit, computed):

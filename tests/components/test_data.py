@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from scipy.stats import pearsonr, spearmanr
 
+from components.charts.labelled_pairs import STYLES
 from components.corpora import BUNDLED, DATA_DIR, load_corpus, load_pairs
 
 README = (DATA_DIR / "README.md").read_text(encoding="utf-8")
@@ -177,7 +178,7 @@ class TestPairs:
     def test_counts_by_label_and_language(self):
         found = Counter((row["label"], row["language"]) for row in table("pairs.csv"))
         assert found == {**{(label, "en-en"): n for label, n in LABELS.items()},
-                         ("translation", "ko-en"): 20, ("translation", "nl-en"): 20}
+                         ("translation ko-en", "ko-en"): 20, ("translation nl-en", "nl-en"): 20}
         assert sum(LABELS.values()) == 160
 
     def test_no_text_occurs_twice(self):
@@ -246,6 +247,8 @@ class TestPairs:
         loaded = load_pairs("pairs")
         assert (loaded.texts_a[0], loaded.texts_b[0]) == tuple(table("pairs.csv")[0][c] for c in ("text_a", "text_b"))
         assert loaded.labels == tuple(row["label"] for row in table("pairs.csv"))
+        # A model may know one language and not the other, so that one label would mix two answers.
+        assert set(loaded.labels) == set(STYLES), "every label has its own mark in the legend, and no mark is unused"
         assert loaded.notes == ()
 
 
