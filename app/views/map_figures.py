@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 
 from app.map_data import Labelled, MapData
 from app.views.map_controls import DENSITY, MEANS, POINTS, QUANTITIES, Plane
+from components.charts.grid import CountGrid
 from components.charts.labelled_pairs import add_labelled_pairs, labelled_pairs_alt
 from components.charts.pair_density import pair_density, pair_density_alt
 from components.charts.pair_means import pair_means, pair_means_alt
@@ -34,7 +35,7 @@ def draw(data: MapData, plane: Plane, theme: ChartTheme, *, narrow: bool, box: B
     if plane.kind == POINTS:
         at = sample(data.pairs)
         d_mu, d_sigma = data.pairs.d_mu[at], data.pairs.d_sigma[at]
-        fig = pair_points(d_mu, d_sigma, theme, rows=at, top=None, **size)
+        fig = pair_points(d_mu, d_sigma, theme, rows=at, grid=CountGrid(counts, mu_edges, sigma_edges), **size)
         alt = pair_points_alt(d_mu, d_sigma, of=len(data.pairs))
     elif plane.kind == MEANS:
         sums, kept = cell_sums(data.pairs, data.values(QUANTITIES[plane.quantity]), mu_edges, sigma_edges)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 
+import plotly.io
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
@@ -118,6 +119,13 @@ def test_filters_and_planes_follow(stored):
     slider.set_value((low, (low + high) // 2)).run()
     assert not base.exception
     assert any("pairs after filtering" in element.value for element in base.caption)
+
+
+def test_histograms_beside_a_sample_of_points_count_every_pair(stored):
+    figure = plotly.io.from_json(open_map(plane="Points").get("plotly_chart")[0].proto.spec)
+    across = [bar.y if bar.orientation == "v" else bar.x for bar in figure.data if bar.type == "bar"]
+    assert len(figure.data[0].x) == 20_000
+    assert [values.sum() for values in across] == [499_500, 499_500]
 
 
 def test_a_link_sets_every_control(stored):
