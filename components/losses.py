@@ -130,7 +130,7 @@ class MICLoss(nn.Module):
             with torch.autocast(mask.device.type, enabled=False):
                 for layer, dims in self.layer_dims.items():
                     wide = states[layer].to(torch.promote_types(states[layer].dtype, torch.float32))
-                    for column, counts in zip(wide.split(batch), mask.split(batch), strict=True):
+                    for column, counts in ((wide[k:k + batch], mask[k:k + batch]) for k in range(0, len(mask), batch)):
                         for dim in dims:
                             rows.append(torch.stack([*self.scr(column, counts, dim), *self.sir(column, counts, dim)]))
         return torch.stack(rows).mean(dim=0)

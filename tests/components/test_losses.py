@@ -115,7 +115,7 @@ FAULTS = [
     ("set(tokenizer.all_special_ids) - unknown", "set(tokenizer.all_special_ids)", {"special_tokens": False}),
     ("if layer == FINAL else hidden[layer]", "if layer == FINAL else hidden[layer - 1]", {"layers": [1]}),
     ("if layer == FINAL else hidden[layer]", "if True else hidden[layer]", {"layers": [1]}),
-    ("zip(wide.split(batch), mask.split(batch), strict=True)", "((wide, mask),)", {}),
+    ("((wide[k:k + batch], mask[k:k + batch]) for k in range(0, len(mask), batch))", "((wide, mask),)", {}),
     ("torch.promote_types(states[layer].dtype, torch.float32)", "torch.float32", {}),
     ("SCR(tau, lambda_var), SIR(uniformity_t)", "SCR(tau), SIR(uniformity_t)", {"lambda_var": 1.0}),
     ("SCR(tau, lambda_var), SIR(uniformity_t)", "SCR(tau, lambda_var), SIR()", {"uniformity_t": 1.0}),
