@@ -25,9 +25,12 @@ CORPORA = {"components.corpora", "components.files", "components.tables", "compo
 PIPELINE = {"components.pipeline", "components.gallery"}
 CHART_WORDS = {"components.charts.style.caption_number", "components.charts.style.interval_text"}
 """How numbers are written; sentences use it as figures do."""
-ONE_FILE = {"transformers": {"components.encoders"}, "sentence_transformers": {"components.encoders", "components.losses"},
+ONE_FILE = {"transformers": {"components.encoders", "components.nano_backbone"},
+            "sentence_transformers": {"components.encoders", "components.losses"},
+            "tokenizers": {"components.nano_tokens"}, "safetensors": {"components.nano_backbone"},
             "umap": {"components.projection"}, "ranx": {"components.retrieval"}}
-"""Where each special library may be imported; a loss made for a library's trainer has to know that library."""
+"""Where each special library may be imported; a loss made for a library's trainer has to know that library, and
+who trains a model from nothing makes its classes, tokenizer and checkpoints."""
 
 
 @dataclass(frozen=True)
