@@ -15,6 +15,7 @@ from components.pair_selection import (
     Filter,
     Pairs,
     by_length,
+    cell_sums,
     counts_of,
     difference,
     filter_mask,
@@ -111,6 +112,10 @@ class MapData:
     def counts(self) -> tuple[IntArray, FloatArray, FloatArray]:
         """Pairs per cell of the plane, with both edges."""
         return counts_of(self.pairs) if self.filtered else self.result.plane_counts()
+
+    def counts_on(self, mu_edges: FloatArray, sigma_edges: FloatArray) -> IntArray:
+        """Pairs per cell of a given grid."""
+        return cell_sums(self.pairs, np.zeros(len(self.pairs)), mu_edges, sigma_edges)[1]
 
     def values(self, name: str) -> FloatArray:
         """A quantity of each pair, for the plane of means."""

@@ -46,11 +46,13 @@ def difference_table(rows: Sequence[Compared]) -> pd.DataFrame:
     return table.astype({name: "Float64" for name in table.columns if name != "quantity"})
 
 
-def number_columns() -> Mapping[str, Any]:
-    """Column titles in words with their symbols, numbers at three digits."""
+def columns() -> Mapping[str, Any]:
+    """Column titles in words with their symbols, numbers at three digits, texts so wide that both are seen."""
     titles = {"SOCM": "SOCM", "d_mu": "Mean distance dμ", "d_sigma": "Covariance distance dΣ", "size": "Size part",
               "shape": "Shape part", "align": "Alignment"}
-    return {name: st.column_config.NumberColumn(title, format="%.3f") for name, title in titles.items()}
+    texts = {f"text {name}": st.column_config.TextColumn(f"Text {name}", width=260) for name in "AB"}
+    tokens = {f"tokens {name}": st.column_config.NumberColumn(f"Tokens {name}") for name in "AB"}
+    return {name: st.column_config.NumberColumn(title, format="%.3f") for name, title in titles.items()} | texts | tokens
 
 
 def csv_bytes(table: pd.DataFrame, about: Mapping[str, Any]) -> bytes:

@@ -9,7 +9,7 @@ from importlib import metadata
 
 import streamlit as st
 
-from app import resources, results, state
+from app import resources, results, state, theme
 from app.results import Request
 from components.charts.style import caption_number, interval_text
 from components.errors import PoolscopeError
@@ -35,11 +35,21 @@ def house_style() -> None:
     # White on the dark theme's accent has 2.3:1; its ground has 8:1.
     if st.context.theme.type == "dark":
         st.html("<style>[data-testid=stBaseButton-primary] p { color: #0F1318; }</style>")
+    secondary = theme.current().secondary
+    # Streamlit pales captions to 4.4:1 on white, and draws what is not chosen in a hairline.
+    st.html(f"""<style>
+    [data-testid=stCaptionContainer] {{ opacity: 1; color: {secondary}; }}
+    [data-testid=stCaptionContainer] p {{ color: {secondary}; }}
+    [data-testid=stRadioOption]:not([data-selected=true]) > div > div:first-child {{ border-color: {secondary}; }}
+    [data-testid=stCheckbox] label:has([role=switch]:not(:checked)) > div:first-of-type {{ background-color: {secondary}; }}
+    </style>""")
     st.html("""<style>
     [data-testid=stMetricValue] { font-variant-numeric: tabular-nums; line-height: 1.25; }
     [data-testid=stMainBlockContainer] { max-width: 1280px; padding-top: 3.25rem; }
     .st-key-headline [data-testid=stColumn] [data-testid=stVerticalBlock] { gap: 0.15rem; }
     [data-testid=stCaptionContainer] p { line-height: 1.4; }
+    .st-key-headline [data-testid=stMetricLabel] :is([data-testid=stMarkdownContainer], p) { white-space: normal; overflow: visible; }
+    .js-plotly-plot .hoverlayer text { font-variant-numeric: tabular-nums; }
     @media (max-width: 640px) {
       .st-key-headline [data-testid=stColumn] { min-width: calc(50% - 1rem); flex: 1 1 calc(50% - 1rem); }
       [data-testid=stMainBlockContainer] { padding-left: 1rem; padding-right: 1rem; }

@@ -53,8 +53,8 @@ def sliders() -> ToyPair:
             slide(spread, "Spread", MAX_SPREAD, 0.1, "%.1f",
                   "Mean squared distance of the tokens from their mean, which has length 1; real texts reach 4 to 6 in "
                   "middle layers."),
-            slide(long, "Elongation", 100, 5, "%d %%", "0 %: the tokens spread equally in all directions, a circle. "
-                  "100 %: along one direction only, a line.")))
+            slide(long, "Elongation", 100, 5, "%d%%", "0%: the tokens spread equally in all directions, a circle. "
+                  "100%: along one direction only, a line.")))
     return ToyPair(angle, turn, values[0][0], values[1][0], values[0][1] / 100, values[1][1] / 100)
 
 

@@ -50,7 +50,7 @@ else:
     map_parts.figure(data, plane, theme.current(), over[0] if over else None)
 if not data.filtered:
     st.markdown(f"**What this shows.** {widgets.plain(map_finding(data.result))}")
-map_parts.selection(data)
+map_parts.selection(data, compared=with_second is not None)
 map_parts.lengths(data, theme.current())
 map_parts.caveats(data)
 map_exports.exports(data, with_second, plane, state.box(), over)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
 
 import plotly.graph_objects as go
 import streamlit as st
@@ -13,9 +12,9 @@ import streamlit as st
 from app import tables, widgets
 from app.figure_files import figure_files
 from app.map_data import Labelled, MapData, by_length, compare
-from app.views.map_comparison import ORDER, common_ranges
+from app.views.map_comparison import ORDER
 from app.views.map_controls import Plane
-from app.views.map_figures import draw
+from app.views.map_figures import common_ground, draw
 from components.charts.length_curve import length_curve
 from components.charts.style import LIGHT
 from components.charts.titles import add_title
@@ -35,9 +34,9 @@ def exports(data: MapData, other: MapData | None, plane: Plane, box: Box | None,
                    "in columns (CSV) or in the file's description (Parquet).")
         name = file_name(data)
         sides = [data] if other is None else [data, other]
-        ranges: dict[str, Any] = {} if other is None else common_ranges(data, other, labelled)
+        common = None if other is None else common_ground(sides, plane, LIGHT, [one for one in labelled if one])
         for side, over, order in zip(sides, labelled or (None, None), ORDER, strict=False):
-            drawn, _ = draw(side, plane, LIGHT, narrow=False, box=box, labelled=over, **ranges)
+            drawn, _ = draw(side, plane, LIGHT, narrow=False, box=box, labelled=over, common=common)
             label, suffix = ("Plane", "plane") if other is None else (f"{order} plane", f"plane-{order.lower()}")
             figure_files(described(drawn, PLANE, side, box), label, f"{name}-{suffix}", key=f"export_{suffix}")
         bins = by_length(data.pairs, "socm")

@@ -23,7 +23,7 @@ def headline(data: MapData) -> None:
     with st.container(key="headline"):
         socm, mu, sigma, halves = st.columns(4)
         widgets.number(socm, "Mean SOCM", socm_mean.value,
-                       f"{widgets.spread_of(socm_mean)}; median {caption_number(median)}, 95 % below {caption_number(p95)}",
+                       f"{widgets.spread_of(socm_mean)}; median {caption_number(median)}, 95% below {caption_number(p95)}",
                        "SOCM = (1 − $d_\\mu$) · $d_\\Sigma$: large only where the means agree and the covariances do not.")
         widgets.number(mu, "Mean distance $d_\\mu$", mu_mean.value,
                        f"{interval_text(mu_mean.low, mu_mean.high)}; mean cosine {caption_number(1 - 2 * mu_mean.value)}",
@@ -66,19 +66,20 @@ def caption(data: MapData) -> str:
     return "; ".join(parts) + "."
 
 
-def selection(data: MapData) -> None:
+def selection(data: MapData, compared: bool) -> None:
     """The pairs in the box drawn on the plane, from all pairs; without a box, those of largest SOCM."""
     box = state.box()
     if box is None:
         st.subheader("Pairs of largest SOCM")
         at = data.largest(200)
-        st.caption(f"The {len(at):,} largest of {len(data.pairs):,}. Draw a box on the plane to list the pairs inside it. "
+        draw_one = "" if compared else "Draw a box on the plane to list the pairs inside it. "
+        st.caption(f"The {len(at):,} largest of {len(data.pairs):,}. {draw_one}"
                    "A large SOCM does not say that the mean confuses two texts: only labels can show that.")
     else:
         at = box_rows(data.pairs, box)
-        title, clear = st.columns([4, 1], vertical_alignment="bottom")
-        title.subheader(f"{len(at):,} pairs in the box")
-        clear.button("Clear the box", on_click=state.drop_box)
+        with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom"):
+            st.subheader(f"{len(at):,} pairs in the box", width="content")
+            st.button("Clear the box", on_click=state.drop_box)
         st.caption(f"Mean distance {caption_number(box.mu_low)} to {caption_number(box.mu_high)}, covariance distance "
                    f"{caption_number(box.sigma_low)} to {caption_number(box.sigma_high)}; selected from "
                    f"{len(data.pairs):,} pairs"
@@ -87,7 +88,7 @@ def selection(data: MapData) -> None:
         st.info("No pair lies in this box.")
         return
     table = tables.pair_table(data.pairs, at[:tables.SHOWN], data.corpus)
-    event = st.dataframe(table, column_config=dict(tables.number_columns()), hide_index=True, key="pairs",
+    event = st.dataframe(table, column_config=dict(tables.columns()), hide_index=True, key="pairs",
                          on_select="rerun", selection_mode="single-row", height=320,
                          column_order=["SOCM", "d_mu", "d_sigma", "text A", "text B", "tokens A", "tokens B", "size",
                                        "shape", "align"])
@@ -116,7 +117,7 @@ def lengths(data: MapData, theme: ChartTheme) -> None:
             return
         st.plotly_chart(length_curve(bins, theme, quantity_label="Mean SOCM"), theme=None, key="lengths",
                         alt=length_curve_alt(bins, quantity_label="Mean SOCM"), config=CHART)
-        st.caption("Mean SOCM of pairs by the tokens of their shorter text, about as many pairs in each bin, with 95 % "
+        st.caption("Mean SOCM of pairs by the tokens of their shorter text, about as many pairs in each bin, with 95% "
                    "intervals over texts. Texts of more tokens have covariances of higher rank, which lie further apart.")
 
 
@@ -132,7 +133,7 @@ def caveats(data: MapData) -> None:
             f"Here it reaches {caption_number(result.meta['highest']['d_sigma'])}; its mean, "
             f"{caption_number(result.means['d_sigma'].value)}, stays below the mean of that bound, "
             f"{caption_number(result.means['ceiling'].value)}.",
-            "**Intervals** are 95 % and over texts (delete-one jackknife): pairs share texts, so they are not "
+            "**Intervals** are 95% and over texts (delete-one jackknife): pairs share texts, so they are not "
             "independent.",
         ]
         if around.within and around.between and around.half_tokens:

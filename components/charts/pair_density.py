@@ -45,6 +45,7 @@ def pair_density(
     marginal_mu: IntArray | None = None,
     marginal_sigma: IntArray | None = None,
     top: TopPairs | None = None,
+    most: int | None = None,
     socm_levels: tuple[float, ...] | None = None,
     height: int = 560,
     narrow: bool = False,
@@ -63,6 +64,8 @@ def pair_density(
         marginal_mu: (n_mu,) int, pairs per d_mu bin; default the sums of ``counts``.
         marginal_sigma: (n_sigma,) int, likewise for d_sigma.
         top: pairs to ring, with their texts for the hover; a ring's row number is its ``customdata``.
+        most: pairs at the upper end of the colour scale, to share it across panels on the same cells; default the
+            fullest cell's.
         socm_levels: values of the equal-SOCM lines; default round values, about six in view.
         height: of the figure in pixels.
         narrow: for widths around 390 px: no marginals, colour bar below, fewer ticks, no box by touch (it would
@@ -83,7 +86,7 @@ def pair_density(
                   height, narrow, scale, socm_levels)
     fig = new_figure(plane)
     if grid.total:
-        fig.add_trace(_heatmap(grid, plane))
+        fig.add_trace(_heatmap(grid, plane, most))
     add_field(fig, plane)
     if not narrow and grid.total:
         add_marginals(fig, plane, whole, marginal_mu, marginal_sigma)
@@ -114,11 +117,11 @@ def pair_density_alt(
     return words
 
 
-def _heatmap(grid: CountGrid, plane: Plane) -> go.Heatmap:
+def _heatmap(grid: CountGrid, plane: Plane, most: int | None) -> go.Heatmap:
     counts = grid.counts.T
     z = np.full(counts.shape, np.nan, dtype=np.float32)
     np.log10(counts, out=z, where=counts > 0, casting="same_kind")
-    top = max(1.0, float(np.nanmax(z)))
+    top = max(1.0, float(np.nanmax(z)) if most is None else math.log10(most))
     mu, sigma = np.meshgrid(grid.mu_edges, grid.sigma_edges)
     centre = (1 - (mu[:-1, :-1] + mu[1:, 1:]) / 2) * (sigma[:-1, :-1] + sigma[1:, 1:]) / 2
     # (n_sigma, n_mu, 6): a cell's edges, its count and the SOCM at its centre.

@@ -28,7 +28,7 @@ from components.types import FloatArray, IntArray
 AIR, HOVER_CHARS, LINE_POINTS = 0.02, 120, 48
 SHARE_X, SHARE_Y, GAP_X, GAP_Y = 0.875, 0.85, 0.006, 0.012
 """The plane's share of the drawing area beside the marginals, and the gaps between."""
-TOP_NARROW, BOTTOM_NARROW = 10, 104
+TOP_NARROW, BOTTOM_NARROW = 30, 104
 TINT, TINT_POINTS = 0.022, 0.05
 """Opacity that each SOCM level adds: under a density, and where the field is all that lies under points."""
 ISO, BOX, RINGS = "iso", "box", "rings"
@@ -125,7 +125,7 @@ def add_field(fig: go.Figure, plane: Plane) -> None:
         # Clipped, since plotly drops a label that float32 has pushed out of the range by a hair.
         left, start = np.clip(float(x[0]), *plane.mu), np.clip(float(y[0]), *plane.sigma)
         fig.add_annotation(
-            x=float(left), y=float(start), text=f"SOCM {level:g}" if level == lines[-1][0] else f"{level:g}", name=ISO,
+            x=float(left), y=float(start), text=f"SOCM {level:g}", name=ISO,
             showarrow=False, xanchor="left", xshift=4,
             # Below its line, which rises away from it; above where there is no room.
             yanchor="top" if start > plane.sigma[0] + 0.05 * (plane.sigma[1] - plane.sigma[0]) else "bottom",
@@ -273,17 +273,21 @@ def lay_out(fig: go.Figure, plane: Plane, grid: CountGrid) -> None:
     """Axes, margins and legend; with marginals where wide. ``grid``: where the pairs are."""
     narrow, corner, marginals = plane.narrow, _emptiest_corner(grid, plane), not plane.narrow and grid.total > 0
     share_x, share_y = (SHARE_X, SHARE_Y) if marginals else (1.0, 1.0)
+    # Where narrow no corner is sure to be empty, least of all on axes that two planes share.
+    legend = ({"x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom", "orientation": "h", "bgcolor": rgba(plane.theme.paper, 0)}
+              if narrow else
+              {"x": corner[0] * share_x - 0.005, "xanchor": "right", "y": (0.015 if not corner[1] else share_y - 0.015),
+               "yanchor": "top" if corner[1] else "bottom", "bgcolor": rgba(plane.theme.paper, 0.75)})
     fig.update_layout(
         height=plane.height, bargap=0, hovermode="closest", dragmode=False if narrow else "select",
-        # The tools that appear on hover stand in the top margin, not on the colour bar.
+        # The tools that appear on hover stand in the top margin, not on the colour bar; where narrow, the legend does.
         margin={"l": 52 if narrow else 60, "r": 10, "t": TOP_NARROW if narrow else 30, "b": BOTTOM_NARROW if narrow else 50},
         # Plotly leaves the grid out under a heatmap unless told.
         xaxis={"domain": [0, share_x], "range": plane.mu, "title": {"text": style.LABEL_D_MU}, "showgrid": True,
                "nticks": 6 if narrow else 12},
         yaxis={"domain": [0, share_y], "range": plane.sigma, "title": {"text": style.LABEL_D_SIGMA}, "showgrid": True,
                "nticks": 7 if narrow else 10},
-        legend={"x": corner[0] * share_x - 0.005, "xanchor": "right", "y": (0.015 if not corner[1] else share_y - 0.015),
-                "yanchor": "top" if corner[1] else "bottom", "bgcolor": rgba(plane.theme.paper, 0.75)},
+        legend=legend,
     )
     if marginals:
         hidden = {"showgrid": False, "showticklabels": False, "title": {"text": ""}, "rangemode": "tozero", "fixedrange": True}

@@ -134,6 +134,32 @@ def test_histograms_beside_a_sample_of_points_count_every_pair(stored):
     assert [counts.sum() for counts in bars] == [499_500, 499_500]
 
 
+def test_compared_planes_share_axes_cells_and_colours(stored):
+    for kind in ("Density", "Points", "Mean of a quantity"):
+        page = open_map(corpus="forty.txt", compare="true", vs_corpus="encyclopedia", plane=kind, labelled="true")
+        first, second = (json.loads(chart.proto.spec) for chart in page.get("plotly_chart"))
+        for axis in ("xaxis", "yaxis"):
+            assert first["layout"][axis]["range"] == second["layout"][axis]["range"]
+        one, other = first["data"][0], second["data"][0]
+        if kind == "Points":
+            assert [one["marker"][end] for end in ("cmin", "cmax")] == [other["marker"][end] for end in ("cmin", "cmax")]
+            continue
+        assert (one["zmin"], one["zmax"]) == (other["zmin"], other["zmax"])
+        widths = [np.diff(numbers(side["x"]).astype(float)) for side in (one, other)]
+        assert np.allclose(widths[0].mean(), widths[1], rtol=1e-3)
+        # Nothing lies on the frame: the widest pair has the air that a single plane gives it.
+        low, high = first["layout"]["yaxis"]["range"]
+        drawn = np.concatenate([numbers(side["y"]) for side in (one, other)])
+        assert low < drawn.min() and high > drawn.max() and (high - drawn.max()) / (high - low) > 0.015
+    assert len(page.metric) == 4 and "like length" in " ".join(element.value for element in page.caption).lower()
+
+
+def test_a_second_setting_like_the_first_is_said_and_not_drawn(stored):
+    page = open_map(compare="true")
+    assert any("second setting is the first one" in element.value for element in page.caption)
+    assert page.get("plotly_chart") and "**First**" not in [element.value for element in page.markdown]
+
+
 def test_a_link_sets_every_control(stored):
     page = open_map(corpus="forty.txt", layer="2", special="false")
     assert page.selectbox[0].value == "forty.txt"

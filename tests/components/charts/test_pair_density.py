@@ -55,7 +55,7 @@ def test_lines_are_equal_socm_and_labelled_inside_the_plane(mu_low: float) -> No
     socm = (1 - np.asarray(line.x)) * np.asarray(line.y)
     assert {round(float(value), 4) for value in socm[~np.isnan(socm)]} == set(levels)
     notes = [note for note in fig.layout.annotations if note.name == ISO]
-    assert [note.text for note in notes] == ["0.4", "0.8", "SOCM 1.2"]
+    assert [note.text for note in notes] == ["SOCM 0.4", "SOCM 0.8", "SOCM 1.2"]
     for note in notes:
         # Outside by a float32 rounding is enough for plotly to hide a label.
         assert mu_low <= note.x <= 0.7 and 0.21 <= note.y <= 1.83

@@ -160,3 +160,18 @@ def test_pages_and_figures_share_their_colours():
     for theme, part in ((LIGHT, light.split("[theme.light]")[1]), (DARK, dark)):
         for name, colour in (("backgroundColor", theme.paper), ("textColor", theme.ink), ("primaryColor", theme.accent)):
             assert f'{name} = "{colour}"' in part
+
+
+@pytest.mark.parametrize("height", [430, 560])
+def test_where_narrow_the_legend_stands_above_the_plane_and_covers_no_pair(height):
+    full = np.ones((30, 30), dtype=int)
+    top = TopPairs(np.array([0.9]), np.array([0.9]), ("a",), ("b",))
+    fig = pair_density(full, np.linspace(0, 1, 31), np.linspace(0, 1, 31), LIGHT, top=top, narrow=True, height=height)
+    assert (fig.layout.legend.y, fig.layout.legend.yanchor) == (1, "bottom") and fig.layout.margin.t >= 30
+
+
+def test_planes_on_one_scale_of_colours_draw_equal_counts_alike():
+    few, many = np.full((3, 3), 10), np.full((3, 3), 1000)
+    edges = np.linspace(0, 1, 4)
+    one, other = (pair_density(counts, edges, edges, LIGHT, most=1000).data[0] for counts in (few, many))
+    assert one.zmax == other.zmax == 3 and np.allclose(one.z, 1)
