@@ -39,7 +39,7 @@ def serve(
     typer.echo(f"Poolscope opens at http://{shown_host}:{port} (model {EMBEDDED}"
                + (f" and {len(models)} more" if models else "") + "); Ctrl-C stops it.")
     os.chdir(ROOT)  # where .streamlit/config.toml lies
-    os.execve(sys.executable, [sys.executable, "-m", "streamlit", "run", str(ROOT / "app" / "main.py"),
+    os.execve(sys.executable, [sys.executable, "-m", "streamlit", "run", str(ROOT / "app" / "server.py"),
                                "--server.address", host, "--server.port", str(port), "--server.headless", "true"],
               environment)
 
