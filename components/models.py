@@ -228,9 +228,12 @@ def _read_json(path: Path, default: Any) -> Any:
 
 
 def folder_digest(folder: Path) -> str:
-    """"sha256:" with a digest of the folder's names and contents (configuration, tokenizer, safetensors)."""
+    """"sha256:" with a digest of the folder's names and contents (configuration, tokenizer, safetensors).
+
+    What lies below ``training/`` (a run's log and checkpoints) is left out: it is about the model, not of it.
+    """
     files = sorted(p for p in folder.rglob("*") if p.is_file() and p.suffix in
-                   (".json", ".txt", ".model", ".safetensors", ".py"))
+                   (".json", ".txt", ".model", ".safetensors", ".py") and p.relative_to(folder).parts[0] != "training")
     h = hashlib.sha256(b"poolscope-folder-1")
     for file in files:
         stat = file.stat()
@@ -257,4 +260,18 @@ def layer_count(ref: ModelRef) -> int:
         if isinstance(config.get(key), int):
             return int(config[key])
     raise ModelError(f"model {ref.model_id}", "must name its number of layers in config.json", "none",
+                     "choose an encoder that transformers can load")
+
+
+def hidden_size(ref: ModelRef) -> int:
+    """The dim of a token state, from config.json.
+
+    Raises:
+        ModelError: the configuration names none.
+    """
+    config = _read_json(ref.folder / declared(ref.folder).subfolder / "config.json", default={})
+    for key in ("hidden_size", "dim", "d_model", "n_embd"):
+        if isinstance(config.get(key), int):
+            return int(config[key])
+    raise ModelError(f"model {ref.model_id}", "must name its hidden size in config.json", "none",
                      "choose an encoder that transformers can load")

@@ -107,6 +107,18 @@ def mean_interval(values: FloatArray, of: str, *, level: float = LEVEL, least: i
     return Interval(value, value - half, value + half, n, of)
 
 
+def share_interval(hits: int, n: int, of: str, *, level: float = LEVEL, least: int = MIN_TEXTS) -> Interval:
+    """Share of n independent yes-or-no answers with Wilson's interval, which stays inside 0..1; none below ``least``."""
+    from scipy.stats import binomtest
+
+    if n < 1:
+        return Interval(math.nan, None, None, 0, of)
+    if n < least:
+        return Interval(hits / n, None, None, n, of)
+    ends = binomtest(hits, n).proportion_ci(level, method="wilson")
+    return Interval(hits / n, float(ends.low), float(ends.high), n, of)
+
+
 def balanced_pairs(n_texts: int, n_pairs: int, seed: int = 0) -> tuple[IntArray, IntArray, IntArray]:
     """Pairs in balanced cycles: every cycle uses each of its texts exactly twice.
 
