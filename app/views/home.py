@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from app import viewport
 from app.views import home_parts
 from components.toy_gaussians import corner_of, toy_statistics
 
@@ -25,3 +26,4 @@ with figures:
     home_parts.figures(pair, found)
     home_parts.finding(pair, found)
 home_parts.links()
+viewport.watch()

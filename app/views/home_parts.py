@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from app import navigation, state, theme, widgets
+from app import navigation, state, theme, viewport, widgets
 from components.charts.style import caption_number
 from components.charts.toy_plane import toy_ellipses, toy_ellipses_alt, toy_plane, toy_plane_alt
 from components.models import EMBEDDED
@@ -33,7 +33,7 @@ def go_to(corner: str) -> None:
 
 def sliders() -> ToyPair:
     """Six sliders, each in the URL: in the sidebar, but on a phone, where that would cover the figures, on the page."""
-    place = st.container() if theme.viewport_is_narrow() else st.sidebar
+    place = st.container() if viewport.is_narrow() else st.sidebar
     start = settings_of(CORNERS[START])
 
     def slide(key: str, label: str, high: float, step: float, form: str, words: str) -> float:
@@ -90,7 +90,7 @@ def figures(pair: ToyPair, found: ToyStatistics) -> None:
     look = theme.current()
     texts, plane = st.columns(2, gap="medium")
     with texts:
-        drawn = toy_ellipses(pair.means, pair.covariances, look, alone=theme.viewport_is_narrow())
+        drawn = toy_ellipses(pair.means, pair.covariances, look, alone=viewport.is_narrow())
         alt = toy_ellipses_alt(pair.angle, pair.turn, (pair.spread_a, pair.spread_b), (pair.long_a, pair.long_b))
         st.plotly_chart(drawn, theme=None, key="home_texts", config=STILL, alt=alt)
         st.caption("Arrows: the means of two texts, of length 1 (grey circle), all that mean pooling keeps. Ellipses: 1 and "

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app import map_data, results, state, theme, widgets
+from app import map_data, results, state, theme, viewport, widgets
 from app.views import map_comparison, map_controls, map_exports, map_parts
 from components.findings import map_finding
 from components.pair_map import PairOptions
@@ -54,3 +54,4 @@ map_parts.selection(data, compared=with_second is not None)
 map_parts.lengths(data, theme.current())
 map_parts.caveats(data)
 map_exports.exports(data, with_second, plane, state.box(), over)
+viewport.watch()
