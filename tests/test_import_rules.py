@@ -22,11 +22,13 @@ FILES = sorted(p for folder in ("app", "components") for p in (ROOT / folder).rg
 
 STORE = {"components.store", "components.store_folder", "components.result_files", "components.result_key"}
 CORPORA = {"components.corpora", "components.files", "components.tables", "components.columns"}
-PIPELINE = {"components.pipeline", "components.gallery"}
+PIPELINE = {"components.pipeline", "components.gallery", "components.training_pipeline"}
 CHART_WORDS = {"components.charts.style.caption_number", "components.charts.style.interval_text"}
 """How numbers are written; sentences use it as figures do."""
-ONE_FILE = {"transformers": {"components.encoders", "components.nano_backbone"},
-            "sentence_transformers": {"components.encoders", "components.losses"},
+ONE_FILE = {"transformers": {"components.encoders", "components.nano_backbone", "components.training"},
+            "sentence_transformers": {"components.encoders", "components.losses", "components.training"},
+            "datasets": {"components.training"}, "filelock": {"components.training_folder"} | STORE,
+            "pydantic": {"components.recipes", "app.settings"}, "yaml": {"components.recipes"},
             "tokenizers": {"components.nano_tokens"}, "safetensors": {"components.nano_backbone"},
             "umap": {"components.projection"}, "ranx": {"components.retrieval"}}
 """Where each special library may be imported; a loss made for a library's trainer has to know that library, and
@@ -162,6 +164,7 @@ def test_computations_know_no_store_and_no_figure(path):
 def test_the_pipeline_computes_only_after_a_miss(path):
     top = {found.module for found in imports(path) if found.top and found.package == "components"}
     assert top <= STORE | CORPORA | {"components.errors", "components.types", "components.models", "components.pair_map",
+                                     "components.recipes", "components.training_folder",
                                      "components.pipeline"}
     assert {found.package for found in imports(path) if found.top} <= {"numpy", "components"} | set(sys.stdlib_module_names)
     assert not {module for module in ours(path) if module.startswith("components.charts")}
