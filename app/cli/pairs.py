@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +13,7 @@ import typer
 
 from app.cli.progress import terminal_progress
 from app.settings import settings
-from components.errors import DataError
+from components.errors import DataError, shown
 from components.pair_map import ARRAY_LIMIT, EXACT, PUBLISHED, UNKNOWN_WARNING, PairMap, PairOptions
 from components.pair_parts import n_pairs_of
 from components.types import FINAL, Layer
@@ -57,9 +58,11 @@ def pairs(
         check_output(out, texts)
     options = PairOptions(layer=_layer(layer), special_tokens=not no_special, prompt=prompt, float64=float64,
                           numerics=PUBLISHED if as_published else EXACT, sample=sample, all_pairs=all_pairs)
+    listed = bool(text_a or text_b)
+    _refuse_inert(listed, {"--column": column, "--sample": sample, "--all": all_pairs} if listed else {"--label": label})
     ref = resolve_model(model, revision=revision, download=True)
     where = device or settings().device
-    if text_a or text_b:
+    if listed:
         summary = _pair_list(ref, texts, text_a, text_b, label, options, out, where)
     else:
         summary = _all_pairs(ref, texts, column, options, out, where)
@@ -75,6 +78,22 @@ def pairs(
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or Python fails once more when it flushes at its end
             raise DataError("standard output", "must be writable to its end", error.strerror or str(error),
                             "free some space there; what was computed is in the store") from error
+
+
+def _refuse_inert(listed: bool, given: Mapping[str, object]) -> None:
+    """What would change nothing is refused, since whoever gives it expects that it does.
+
+    Raises:
+        DataError: an option of the other way to compare is given.
+    """
+    for option, value in given.items():
+        if value is not None and value is not False:
+            found = "True" if value is True else shown(value)
+            raise DataError(option, "only goes with all pairs of a file's texts" if listed else
+                            "only goes with a list of pairs (--text-a and --text-b)",
+                            f"{found} with a list of pairs" if listed else f"{found} without them",
+                            f"leave out {option}, or --text-a and --text-b" if listed else
+                            f"name the columns of both texts, or leave out {option}")
 
 
 def _all_pairs(ref: ModelRef, texts: str, column: str | None, options: PairOptions, out: Path | None,
@@ -140,7 +159,7 @@ def _pair_list(ref: ModelRef, file: str, text_a: str | None, text_b: str | None,
 
 def _summary(ref: ModelRef, options: PairOptions, stored: StoredResult, writing: float) -> dict[str, Any]:
     meta = stored.meta
-    notes = []
+    notes = [*meta.get("model_notes", ())]
     if meta["n_cut"]:
         notes.append(f"{meta['n_cut']} texts were cut at the model's limit of {meta['max_length']} tokens "
                      f"(rows {', '.join(map(str, meta['cut'][:10]))}{' ...' if meta['n_cut'] > 10 else ''}).")

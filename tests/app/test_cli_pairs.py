@@ -260,6 +260,24 @@ def test_a_list_of_pairs_and_its_labels(place, model):
     assert pd.read_csv("c.csv")["d_sigma"][0] == pytest.approx(float(rows[0]["d_sigma"]), abs=1e-9)
 
 
+@pytest.mark.parametrize(("options", "sentence"), [
+    (("--sample", "100"), "--sample only goes with all pairs of a file's texts; found 100 with a list of pairs: leave out --sample, "
+     "or --text-a and --text-b."),
+    (("--sample", "0"), "--sample "),
+    (("--all",), "--all only goes with all pairs of a file's texts; found True with a list of pairs: "),
+    (("--column", "a"), "--column only goes with all pairs of a file's texts; found 'a' with a list of pairs: ")])
+def test_an_option_that_a_list_of_pairs_would_ignore_is_refused(place, model, options, sentence):
+    (place / "list.csv").write_text("a,b,kind\nthe cat,a dog,x\nrain,the mat,y\n")
+    assert refused(place, "pairs", model, "list.csv", "--text-a", "a", "--text-b", "b", "--json", *options).startswith(sentence)
+
+
+def test_a_label_without_a_list_of_pairs_is_refused(place, model):
+    (place / "list.csv").write_text("text,kind\nthe cat,x\nrain,y\n")
+    assert refused(place, "pairs", model, "list.csv", "--label", "kind", "--json") == (
+        "--label only goes with a list of pairs (--text-a and --text-b); found 'kind' without them: "
+        "name the columns of both texts, or leave out --label.")
+
+
 @pytest.mark.parametrize(("column", "written"), [("size", "label_size"), ("n_tokens_a", "label_n_tokens_a"),
                                                  ("=cmd", "'=cmd"), ("kind", "kind")])
 def test_a_label_column_with_an_awkward_name(place, model, column, written):
