@@ -10,11 +10,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import torch
 
+from components.batches import batches, mixes_padding, out_of_memory
 from components.errors import Cancelled, DataError, ModelError, shown
 from components.models import Declared, ModelRef, declared
 from components.types import FINAL, CancelEvent, FloatArray, IntArray, Layer, Progress, TokenStates, no_progress
@@ -56,10 +58,11 @@ class Tokenised:
 
 @dataclass(frozen=True)
 class Encoded:
-    """Token states of texts at the layers asked for, and what was cut or unknown on the way."""
+    """Token states of texts at the layers asked for, what was cut or unknown on the way, and notes on the model."""
 
     states: Mapping[Layer, TokenStates]
     tokenised: Tokenised
+    notes: tuple[str, ...] = ()
 
 
 class Encoder:
@@ -141,8 +144,9 @@ class Encoder:
         kept = [np.ones(len(m), bool) if special_tokens else ~m for m in tokenised.special]
         offsets = np.concatenate([[0], np.cumsum([int(k.sum()) for k in kept])]).astype(np.int64)
         out = {layer: np.empty((int(offsets[-1]), self.dim), dtype=np.float32) for layer in layers}
-        order = np.argsort([-len(x) for x in tokenised.ids], kind="stable")
-        waiting = [order[k:k + batch_size] for k in range(0, len(order), batch_size)][::-1]
+        lengths = [len(x) for x in tokenised.ids]
+        unpadded = len(set(lengths)) > 1 and self.mixes_padding
+        waiting = batches(lengths, batch_size, equal=unpadded)[::-1]
         done = 0
         while waiting:
             if cancelled is not None and cancelled.is_set():
@@ -151,7 +155,7 @@ class Encoder:
             try:
                 self._encode_batch(batch, tokenised, kept, offsets, out, padding_side)
             except (torch.OutOfMemoryError, RuntimeError, MemoryError) as error:
-                if not _out_of_memory(error) or len(batch) == 1:
+                if not out_of_memory(error) or len(batch) == 1:
                     raise
                 if self.device == "cuda":
                     torch.cuda.empty_cache()
@@ -160,7 +164,9 @@ class Encoder:
                 continue
             done += len(batch)
             progress(done, len(texts), "Encoding texts")
-        return Encoded({layer: TokenStates(array, offsets) for layer, array in out.items()}, tokenised)
+        notes = (f"{self.ref.model_id} mixes padding into real tokens: texts were encoded beside texts of their own length "
+                 "only, so that their numbers do not depend on their neighbours.",) if unpadded else ()
+        return Encoded({layer: TokenStates(array, offsets) for layer, array in out.items()}, tokenised, notes)
 
     def _encode_batch(self, batch: IntArray, tokenised: Tokenised, kept: Sequence[Any], offsets: IntArray,
                       out: Mapping[Layer, FloatArray], padding_side: str) -> None:
@@ -210,6 +216,12 @@ class Encoder:
             else:
                 states[layer] = result.hidden_states[int(layer)]
         return states
+
+    @cached_property
+    def mixes_padding(self) -> bool:
+        """Whether padding changes a text's states, measured on one short text."""
+        return mixes_padding(lambda ids, real: self.hidden_states(ids, real, [FINAL])[FINAL].float().cpu().numpy(),
+                             self.tokenise(["The cat sat on the mat."]).ids[0], _pad_id(self.tokenizer), self.max_length)
 
     def _positions(self, real: IntArray) -> dict[str, torch.Tensor]:
         """Positions of left-padded texts, which models with absolute positions would count from the padding on."""
@@ -306,9 +318,3 @@ def _blocks(model: torch.nn.Module, n_layers: int) -> torch.nn.ModuleList | None
     """The list of transformer blocks, or None for models that share one block between layers."""
     lists = [m for m in model.modules() if isinstance(m, torch.nn.ModuleList) and len(m) == n_layers]
     return lists[0] if lists else None
-
-
-def _out_of_memory(error: BaseException) -> bool:
-    text = str(error).lower()
-    return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or "out of memory" in text \
-        or "can't allocate memory" in text

@@ -20,7 +20,7 @@ from components.store import ResultKey, ResultStore, StoredResult
 from components.types import CancelEvent, Corpus, PairList, Progress, no_progress
 
 if TYPE_CHECKING:
-    from components.encoders import Encoder, Tokenised
+    from components.encoders import Encoded, Encoder
     from components.moments import TextMoments
     from components.pair_scan import Sink
     from components.sinks import MomentSink
@@ -84,7 +84,7 @@ def compute_pair_map(corpus: Corpus, ref: ModelRef, options: PairOptions, *, sto
     arrays |= {"n_tokens": moments.n_tokens, "spread": moments.spread, "norms": moments.norms}
     meta |= {"references": around.as_dict(), "n_layers": encoder.n_layers, "dim": encoder.dim,
              "corpus": corpus.name, "device": encoder.device, "options": options.params(len(corpus.texts)),
-             "notes": list(corpus.notes), **_token_notes(encoded.tokenised)}
+             "notes": list(corpus.notes), **_token_notes(encoded)}
     progress(0, 0, "Storing the result")
     return store.put(key, arrays, meta, seconds)
 
@@ -200,10 +200,11 @@ def _scan_device(device: str) -> str:
     return "cpu" if device == "mps" else device
 
 
-def _token_notes(tokenised: Tokenised) -> dict[str, Any]:
+def _token_notes(encoded: Encoded) -> dict[str, Any]:
+    tokenised = encoded.tokenised
     cut = tokenised.cut
     return {"cut": [int(i) for i in cut[:1000]], "n_cut": len(cut), "max_length": tokenised.max_length,
-            "unknown_share": tokenised.unknown_share}
+            "unknown_share": tokenised.unknown_share, "model_notes": list(encoded.notes)}
 
 
 @lru_cache(maxsize=2)
@@ -258,7 +259,7 @@ def compute_pair_list(pairs: PairList, ref: ModelRef, options: PairOptions, *, s
     arrays = {"d_mu": values.d_mu, "d_sigma": values.d_sigma, "spread_a": values.spread_a,
               "spread_b": values.spread_b, "n_tokens_a": moments.n_tokens[a], "n_tokens_b": moments.n_tokens[b]}
     meta = {"n_pairs": len(a), "n_texts": len(texts), "n_layers": encoder.n_layers, "dim": encoder.dim,
-            "device": encoder.device, "corpus": pairs.name, **_token_notes(encoded.tokenised)}
+            "device": encoder.device, "corpus": pairs.name, **_token_notes(encoded)}
     return store.put(key, arrays, meta, seconds)
 
 

@@ -81,6 +81,26 @@ def test_cancel(embedded):
         embedded.token_states(["a"], ["final"], cancelled=event)
 
 
+@pytest.mark.parametrize("family", ["fnet", "convbert", "nystromformer", "yoso"])
+def test_where_padding_reaches_real_tokens_a_text_still_does_not_depend_on_its_batch(family, tmp_path):
+    encoder = load_encoder(resolve_model(str(tiny_models.save(family, tmp_path / family))), device="cpu")
+    assert encoder.mixes_padding
+    texts = [*TEXTS, TEXTS[0], TEXTS[2]]
+    together = encoder.token_states(texts, [1, "final"], batch_size=8)
+    assert [note for note in together.notes if "mixes padding into real tokens" in note]
+    for layer in (1, "final"):
+        for k, text in enumerate(texts):
+            alone = encoder.token_states([text], [layer]).states[layer][0]
+            assert np.abs(together.states[layer][k] - alone).max() <= 1e-5 * np.abs(alone).max(), (family, layer, text)
+    assert encoder.token_states([TEXTS[0]] * 3, ["final"]).notes == (), "nothing was padded, nothing to say"
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta", "mpnet", "gpt2", "longformer", "modernbert"])
+def test_other_families_are_padded_as_ever(family, tmp_path):
+    encoder = load_encoder(resolve_model(str(tiny_models.save(family, tmp_path / family))), device="cpu")
+    assert not encoder.mixes_padding and encoder.token_states(TEXTS, ["final"]).notes == ()
+
+
 def test_out_of_memory_halves_the_batch_and_gives_the_same(embedded, monkeypatch):
     base = embedded.token_states(REAL[:5] * 4, ["final"]).states["final"].states
     whole, sizes = Encoder._encode_batch, []

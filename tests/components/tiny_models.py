@@ -37,6 +37,8 @@ def config(family: str):
         "gpt2": {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 80},
         "qwen3": plain | {"num_key_value_heads": 2, "head_dim": 8},
         "longformer": plain | {"attention_window": 8},
+        "convbert": plain | {"embedding_size": 32, "conv_kernel_size": 5},
+        "nystromformer": plain | {"num_landmarks": 64, "segment_means_seq_len": 64},
         "modernbert": plain | {"global_attn_every_n_layers": 1, "local_attention": 16},
     }
     return AutoConfig.for_model(family, **(common | special.get(family, plain)))
