@@ -12,7 +12,7 @@ import streamlit as st
 from app.jobs import JobRegistry
 from app.settings import settings
 from components.corpora import DATA_DIR, bundled_names, load_corpus, load_pairs
-from components.models import EMBEDDED
+from components.models import EMBEDDED, bundled_models
 from components.pair_map import PairMap
 from components.pair_selection import Pairs, pairs_of
 from components.store import ResultKey, ResultStore, StoredResult
@@ -33,7 +33,7 @@ def corpus_files() -> dict[str, str]:
 
 def model_names() -> dict[str, str]:
     """Name on screen -> what ``resolve_model`` takes."""
-    named: dict[str, str] = {EMBEDDED: EMBEDDED}
+    named: dict[str, str] = {name: name for name in (EMBEDDED, *bundled_models())}
     for model in settings().models:
         named[_unused(Path(model).name if Path(model).is_dir() else model, named)] = model
     return named

