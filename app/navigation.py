@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import html
+from collections.abc import Mapping
 from dataclasses import dataclass
+from urllib.parse import urlencode
 
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
@@ -32,3 +35,13 @@ def pages() -> list[StreamlitPage]:
 def page(path: str) -> StreamlitPage:
     """One page, for ``st.page_link``."""
     return pages()[[row.path for row in PAGES].index(path)]
+
+
+def link(path: str, label: str, parameters: Mapping[str, str]) -> None:
+    """A link that loads another page anew, so that the browser's Back returns to this one as it was.
+
+    ``st.page_link`` puts two more entries into the history, and on the way back a control that both pages have, like the
+    corpus, falls to its default.
+    """
+    address = html.escape(f"{path}?{urlencode(parameters)}")
+    st.html(f'<a class="house-link" href="{address}">{html.escape(label)}</a>')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 
 import streamlit as st
 
@@ -11,6 +12,8 @@ from components.pair_selection import Box
 CORPUS, MODEL, LAYER, SPECIAL = "corpus", "model", "layer", "special"
 """Widget keys shared by the pages; each is also the name of its URL parameter."""
 BOX = "box"
+ROW_A, ROW_B = 0, 1
+"""Rows that the Pair page shows unless told otherwise."""
 
 
 def watcher() -> str:
@@ -32,6 +35,12 @@ def keep_box(chart_key: str) -> None:
     if plane:
         x, y = plane[-1]["x"], plane[-1]["y"]
         st.query_params[BOX] = str(Box(min(x), max(x), min(y), max(y)))
+
+
+def set_box(keys: Sequence[str]) -> None:
+    """Callback of the box's four number fields: they go into the link, in either order of their ends."""
+    mu_one, mu_two, sigma_one, sigma_two = (float(st.session_state[key]) for key in keys)
+    st.query_params[BOX] = str(Box(min(mu_one, mu_two), max(mu_one, mu_two), min(sigma_one, sigma_two), max(sigma_one, sigma_two)))
 
 
 def drop_box() -> None:

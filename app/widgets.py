@@ -35,13 +35,15 @@ def house_style() -> None:
     # White on the dark theme's accent has 2.3:1; its ground has 8:1.
     if st.context.theme.type == "dark":
         st.html("<style>[data-testid=stBaseButton-primary] p { color: #0F1318; }</style>")
-    secondary = theme.current().secondary
+    secondary, accent = theme.current().secondary, theme.current().accent
     # Streamlit pales captions to 4.4:1 on white, and draws what is not chosen in a hairline.
     st.html(f"""<style>
     [data-testid=stCaptionContainer] {{ opacity: 1; color: {secondary}; }}
     [data-testid=stCaptionContainer] p {{ color: {secondary}; }}
     [data-testid=stRadioOption]:not([data-selected=true]) > div > div:first-child {{ border-color: {secondary}; }}
     [data-testid=stCheckbox] label:has([role=switch]:not(:checked)) > div:first-of-type {{ background-color: {secondary}; }}
+    .house-link {{ color: {accent}; text-decoration: underline; }}
+    [data-testid=stDataFrame]:has(canvas:focus-visible) {{ outline: 2px solid {accent}; outline-offset: 1px; }}
     </style>""")
     st.html("""<style>
     [data-testid=stMetricValue] { font-variant-numeric: tabular-nums; line-height: 1.25; }
@@ -49,13 +51,12 @@ def house_style() -> None:
     .st-key-headline [data-testid=stColumn] [data-testid=stVerticalBlock] { gap: 0.15rem; }
     [data-testid=stCaptionContainer] p { line-height: 1.4; }
     .st-key-headline [data-testid=stMetricLabel] :is([data-testid=stMarkdownContainer], p) { white-space: normal; overflow: visible; }
+    .js-plotly-plot .modebar:focus-within { opacity: 1; }
     .js-plotly-plot .hoverlayer text { font-variant-numeric: tabular-nums; }
     @media (max-width: 640px) {
       .st-key-headline [data-testid=stColumn] { min-width: calc(50% - 1rem); flex: 1 1 calc(50% - 1rem); }
       [data-testid=stMainBlockContainer] { padding-left: 1rem; padding-right: 1rem; }
-      .st-key-wide { display: none; }
     }
-    @media (min-width: 641px) { .st-key-narrow { display: none; } }
     </style>""")
 
 
@@ -93,6 +94,25 @@ def choose_layer(model_name: str, key: str = state.LAYER, label: str = "Layer") 
 def choose_special() -> bool:
     return bool(st.sidebar.toggle("Special tokens", value=True, key=state.SPECIAL, bind="query-params",
                                   help="Whether [CLS] and [SEP] count as tokens of a text, as they do in the paper."))
+
+
+def choose_row(label: str, last: int, usual: int, key: str) -> int:
+    """A row of the texts, counted from 0."""
+    try:
+        return int(st.sidebar.number_input(label, 0, last, usual, key=key, bind="query-params"))
+    except OverflowError:
+        # Streamlit makes a whole number of what a link says before it looks at the ends: 1e999 is infinite.
+        return int(st.sidebar.number_input(label, 0, last, usual, key=f"{key}_unbound"))
+
+
+def chosen() -> dict[str, str]:
+    """What the controls above are set to, for a link; without what is the default anyway.
+
+    Streamlit takes defaults out of an address and enters the shorter one into the history, which Back would then show.
+    """
+    usual = {state.CORPUS: next(iter(resources.corpus_files())), state.MODEL: EMBEDDED, state.LAYER: FINAL, state.SPECIAL: "true"}
+    now = {key: str(st.session_state[key]) for key in usual} | {state.SPECIAL: str(bool(st.session_state[state.SPECIAL])).lower()}
+    return {key: value for key, value in now.items() if value != usual[key]}
 
 
 def number(column: st.delta_generator.DeltaGenerator, label: str, value: float | None, below: str, help_: str) -> None:

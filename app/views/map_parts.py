@@ -6,7 +6,7 @@ from functools import partial
 
 import streamlit as st
 
-from app import navigation, state, tables, widgets
+from app import navigation, state, tables, viewport, widgets
 from app.map_data import Labelled, MapData, by_length
 from app.views.map_controls import Plane
 from app.views.map_figures import CHART, draw, drawn_note
@@ -41,15 +41,17 @@ def headline(data: MapData) -> None:
 
 
 def figure(data: MapData, plane: Plane, theme: ChartTheme, labelled: Labelled | None) -> None:
-    """The plane, drawn twice: the page's width decides which of the two is seen."""
-    for narrow, key in ((False, "wide"), (True, "narrow")):
-        with st.container(key=key):
-            drawn, alt = draw(data, plane, theme, narrow=narrow, box=state.box(), labelled=labelled)
-            name = f"map_{key}"
-            # On a phone the tools would lie over the plane.
-            config = {**CHART, "displayModeBar": False} if narrow else CHART
-            st.plotly_chart(drawn, theme=None, key=name, alt=alt, config=config, selection_mode="box",
-                            on_select=partial(state.keep_box, name))
+    """The plane, drawn for the window's width."""
+    narrow = viewport.is_narrow()
+    # Keys of their own: a figure that changes its form under one key would keep the other form's zoom.
+    key = "narrow" if narrow else "wide"
+    with st.container(key=key):
+        drawn, alt = draw(data, plane, theme, narrow=narrow, box=state.box(), labelled=labelled)
+        name = f"map_{key}"
+        # On a phone the tools would lie over the plane.
+        config = {**CHART, "displayModeBar": False} if narrow else CHART
+        st.plotly_chart(drawn, theme=None, key=name, alt=alt, config=config, selection_mode="box",
+                        on_select=partial(state.keep_box, name))
     st.caption(drawn_note(data, plane) + caption(data))
 
 
@@ -70,16 +72,20 @@ def selection(data: MapData, compared: bool) -> None:
     """The pairs in the box drawn on the plane, from all pairs; without a box, those of largest SOCM."""
     box = state.box()
     if box is None:
-        st.subheader("Pairs of largest SOCM")
+        with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom"):
+            st.subheader("Pairs of largest SOCM", width="content")
+            box_by_numbers(data)
         at = data.largest(200)
-        draw_one = "" if compared else "Draw a box on the plane to list the pairs inside it. "
+        draw_one = "" if compared else "Draw a box on a wide plane, or give it by numbers, to list the pairs inside it. "
         st.caption(f"The {len(at):,} largest of {len(data.pairs):,}. {draw_one}"
                    "A large SOCM does not say that the mean confuses two texts: only labels can show that.")
     else:
         at = box_rows(data.pairs, box)
         with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom"):
             st.subheader(f"{len(at):,} pairs in the box", width="content")
-            st.button("Clear the box", on_click=state.drop_box)
+            with st.container(horizontal=True, width="content"):
+                box_by_numbers(data)
+                st.button("Clear the box", on_click=state.drop_box)
         st.caption(f"Mean distance {caption_number(box.mu_low)} to {caption_number(box.mu_high)}, covariance distance "
                    f"{caption_number(box.sigma_low)} to {caption_number(box.sigma_high)}; selected from "
                    f"{len(data.pairs):,} pairs"
@@ -100,21 +106,35 @@ def selection(data: MapData, compared: bool) -> None:
             column.caption(f"Text {name}, {row[f'tokens {name}']} tokens")
             # Not markdown: Streamlit turns addresses and icon names in it into links and icons, escaped or not.
             column.text(row[f"text {name}"])
-        meta = data.result.meta["options"]
-        st.page_link(navigation.page("pair"), label="Open this pair", query_params={
-            state.CORPUS: st.session_state[state.CORPUS], state.MODEL: st.session_state[state.MODEL],
-            state.LAYER: str(meta["layer"]), "a": str(row["row A"]), "b": str(row["row B"])})
+        rows_of = {"a": (int(row["row A"]), state.ROW_A), "b": (int(row["row B"]), state.ROW_B)}
+        navigation.link("pair", "Open this pair",
+                        widgets.chosen() | {key: str(number) for key, (number, usual) in rows_of.items() if number != usual})
+
+
+def box_by_numbers(data: MapData) -> None:
+    """The box for those who cannot draw one: by keyboard, on a phone, or to the digit."""
+    box, (_, mu_edges, sigma_edges) = state.box(), data.counts
+    ends = (box.mu_low, box.mu_high, box.sigma_low, box.sigma_high) if box else \
+        (float(mu_edges[0]), float(mu_edges[-1]), float(sigma_edges[0]), float(sigma_edges[-1]))
+    names = ("Mean distance from", "Mean distance to", "Covariance distance from", "Covariance distance to")
+    with st.popover("Box by numbers"):
+        # New fields for every box, or they would keep what was typed before one was drawn.
+        with st.form(f"box_form_{box}", border=False):
+            keys = [f"{name} {box}" for name in names]
+            for name, key, end, column in zip(names, keys, ends, [*st.columns(2), *st.columns(2)], strict=True):
+                column.number_input(name, value=end, step=0.01, format="%.3f", key=key)
+            st.form_submit_button("List the pairs inside", on_click=state.set_box, args=(keys,))
 
 
 def lengths(data: MapData, theme: ChartTheme) -> None:
     """SOCM against the length of the shorter text: d_sigma grows with length, and SOCM with it."""
-    bins = by_length(data.pairs, "socm")
-    if len(bins) < 2:
+    if data.pairs.shorter.min() == data.pairs.shorter.max():
         return
     with st.expander("SOCM against length", on_change="rerun", key="lengths_open") as folded:
-        # A closed expander would draw its figure all the same, and the page would wait for it.
+        # A closed expander would compute and draw its figure all the same, and the page would wait for it.
         if not folded.open:
             return
+        bins = by_length(data.pairs, "socm")
         st.plotly_chart(length_curve(bins, theme, quantity_label="Mean SOCM"), theme=None, key="lengths",
                         alt=length_curve_alt(bins, quantity_label="Mean SOCM"), config=CHART)
         st.caption("Mean SOCM of pairs by the tokens of their shorter text, about as many pairs in each bin, with 95% "
@@ -147,5 +167,6 @@ def caveats(data: MapData) -> None:
                 f"{caption_number(around.unrelated.value)} (estimated from {around.unrelated.n} "
                 f"{around.unrelated.of}); most of that comes from shorter means: median length "
                 f"{caption_number(around.unrelated_norm)} against {caption_number(around.norm)}.")
-        lines += [widgets.plain(line) for line in (*around.missing, *result.meta["notes"])]
+        lines += [widgets.plain(line) for line in (*around.missing, *result.meta["notes"],
+                                                     *result.meta.get("model_notes", ()))]
         st.markdown("\n\n".join(lines))

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app import map_data, widgets
+from app import map_data, state, widgets
 from components.charts.style import caption_number
 from components.pair_map import PairOptions
 
@@ -19,8 +19,8 @@ if not isinstance(data, map_data.MapData):
     st.stop()
 
 last = len(data.corpus.texts) - 1
-a = int(st.sidebar.number_input("Row of text A", 0, last, 0, key="a", bind="query-params"))
-b = int(st.sidebar.number_input("Row of text B", 0, last, 1, key="b", bind="query-params"))
+a = widgets.choose_row("Row of text A", last, state.ROW_A, key="a")
+b = widgets.choose_row("Row of text B", last, state.ROW_B, key="b")
 for column, name, row in zip(st.columns(2), "AB", (a, b), strict=True):
     column.caption(f"Text {name}, row {row}, {data.result.n_tokens[row]} tokens")
     column.text(data.corpus.texts[row])
