@@ -94,7 +94,7 @@ def test_a_control_changes_the_address_and_back_returns(visit, computed):
     page.page.get_by_text("Special tokens", exact=True).click()
     page.page.wait_for_url("**special=false**")
     page.settle()
-    assert page.page.get_by_role("button", name="Compute 1,770 pairs").is_visible()
+    page.page.get_by_role("button", name="Compute 1,770 pairs").wait_for()
 
 
 def draw_box(page, left: float, top: float, right: float, bottom: float) -> None:
