@@ -1,4 +1,4 @@
-"""How long a warm page takes, beside a page of one word from the same server software: ``python -m tests.benchmarks.warm_page``.
+"""How long a warm page takes, beside a page of one word and one of an empty figure: ``python -m tests.benchmarks.warm_page``.
 
 The browser is driven through its debugging protocol with nothing switched on but the page itself. Test drivers watch the
 network too, for which the browser records where in a script each request was made: on plotly's 5 MB that alone doubles
@@ -43,7 +43,8 @@ WATCH = """(() => {
   };
   new MutationObserver(look).observe(document, {subtree: true, childList: true, attributes: true});
 })();"""
-PAGES = {"one word": ("/", "h1"), "map": ("/map", ".st-key-wide .js-plotly-plot .main-svg")}
+PAGES = {"one word": ("/", "h1"), "empty figure": ("/", ".js-plotly-plot .main-svg"),
+         "map": ("/map", ".st-key-wide .js-plotly-plot .main-svg")}
 
 
 class Browser:
@@ -120,10 +121,13 @@ def main() -> None:
         folder = Path(name)
         (folder / "word.py").write_text('import streamlit as st\nst.title("one")\n')
         run = [sys.executable, "-m", "streamlit", "run"]
+        (folder / "figure.py").write_text("import streamlit as st\nimport plotly.graph_objects as go\nst.title('one')\n"
+                                          "st.plotly_chart(go.Figure())\n")
         word, word_url = serve([*run, "word.py"], folder, name)
+        figure, figure_url = serve([*run, "figure.py"], folder, name)
         page, page_url = serve([*run, str(ROOT / "app" / "server.py")], ROOT, name)
         browser = Browser(str(folder / "profile"))
-        urls = {"one word": word_url, "map": page_url}
+        urls = {"one word": word_url, "empty figure": figure_url, "map": page_url}
         try:
             for fresh in (True, False):
                 times: dict[str, list[dict[str, float]]] = {name: [] for name in PAGES}
@@ -136,12 +140,13 @@ def main() -> None:
                 for which, rows in times.items():
                     parts = [f"{part} {statistics.median(row[part] for row in rows):5.0f} ms (least "
                              f"{min(row[part] for row in rows):.0f})" for part in ("title", "ready", "painted")]
-                    print(f"  {which:9s} " + ", ".join(parts))
+                    print(f"  {which:12s} " + ", ".join(parts))
                 ready = {which: statistics.median(row["ready"] for row in rows) for which, rows in times.items()}
-                print(f"  map / one word: {ready['map'] / ready['one word']:.2f}")
+                print(f"  map / one word: {ready['map'] / ready['one word']:.2f}, map / empty figure: "
+                      f"{ready['map'] / ready['empty figure']:.2f}")
         finally:
             browser.close()
-            for process in (word, page):
+            for process in (word, figure, page):
                 process.terminate()
                 process.wait()
 
