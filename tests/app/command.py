@@ -35,6 +35,8 @@ def call(*arguments: str, **environment: str) -> Result:
     out, err, show = io.StringIO(), io.StringIO(), warnings.showwarning
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     settings.cache_clear()
+    # A test run that was itself started in the background ignores Ctrl-C, and a command started there does too.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with patch.dict(os.environ, environment), patch.object(sys, "argv", ["poolscope", *arguments]), \
                 patch.object(sys, "stdin", io.StringIO()), \
