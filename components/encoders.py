@@ -1,7 +1,7 @@
 """Runs a model over texts and gives the token states of any layer, real tokens only.
 
-The only file that imports transformers. Weights come as safetensors; code from a model's folder runs only for ids that
-the owner has allow-listed. Texts are batched by length, so that little is computed on padding, and every state is
+The only file that runs a finished model through transformers. Weights come as safetensors; code from a model's folder runs
+only for ids that the owner has allow-listed. Texts are batched by length, so that little is computed on padding, and every state is
 written straight to its text's place: memory holds the layers asked for and one batch.
 """
 

@@ -165,7 +165,9 @@ class TrainingRun:
             output_dir=str(self.folder.beside / CHECKPOINTS), max_steps=recipe.steps,
             per_device_train_batch_size=recipe.batch, learning_rate=recipe.lr, warmup_steps=recipe.warmup,
             lr_scheduler_type=recipe.schedule, weight_decay=recipe.weight_decay, seed=recipe.seed, data_seed=recipe.seed,
-            use_cpu=self.prepared.device == "cpu", dataloader_drop_last=True, dataloader_pin_memory=False,
+            # A text that stands twice in a batch would be its own negative.
+            batch_sampler="no_duplicates", use_cpu=self.prepared.device == "cpu",
+            dataloader_drop_last=True, dataloader_pin_memory=False,
             save_strategy="steps", save_steps=recipe.probe.every, save_total_limit=2, logging_strategy="no",
             report_to="none", disable_tqdm=True, push_to_hub=False)
         run = self

@@ -237,3 +237,20 @@ def test_held_out_pairs_are_not_trained_on(folder):
     trained_on = {prepared.pairs.texts_b[i] for i in prepared.train} | {prepared.pairs.texts_a[i] for i in prepared.train}
     assert prepared.probe.queries and not trained_on & set(prepared.probe.answers)
     assert len(prepared.train) + len(prepared.probe.queries) <= len(prepared.pairs.texts_a)
+
+
+def test_no_text_stands_twice_in_a_batch(folder, monkeypatch):
+    import components.training as training
+
+    rows = [f"the {n} {v} {p},a {n}" for n in NOUNS for v in VERBS for p in ("in", "on", "far")]  # five answers in all
+    (folder / "repeated.csv").write_text("text_a,text_b\n" + "\n".join(rows) + "\n")
+    original, seen = training.build_loss, []
+
+    def watched(prepared, model):
+        inner = original(prepared, model)
+        inner.register_forward_pre_hook(lambda _, given: seen.append(given[0][1]["input_ids"]) if torch.is_grad_enabled() else None)
+        return inner
+
+    monkeypatch.setattr(training, "build_loss", watched)
+    run_training(recipe(folder, pairs=str(folder / "repeated.csv"), batch=4, steps=5), folder / "repeated")
+    assert len(seen) == 5 and all(len(torch.unique(ids, dim=0)) == 4 for ids in seen)
