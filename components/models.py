@@ -11,7 +11,7 @@ import hashlib
 import importlib.util
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -264,12 +264,7 @@ def layer_count(ref: ModelRef) -> int:
     Raises:
         ModelError: the configuration names none.
     """
-    config = _read_json(ref.folder / declared(ref.folder).subfolder / "config.json", default={})
-    for key in ("num_hidden_layers", "n_layers", "n_layer", "num_layers"):
-        if isinstance(config.get(key), int):
-            return int(config[key])
-    raise ModelError(f"model {ref.model_id}", "must name its number of layers in config.json", "none",
-                     "choose an encoder that transformers can load")
+    return _configured(ref, "number of layers", ("num_hidden_layers", "n_layers", "n_layer", "num_layers"))
 
 
 def hidden_size(ref: ModelRef) -> int:
@@ -278,9 +273,14 @@ def hidden_size(ref: ModelRef) -> int:
     Raises:
         ModelError: the configuration names none.
     """
+    return _configured(ref, "hidden size", ("hidden_size", "dim", "d_model", "n_embd"))
+
+
+def _configured(ref: ModelRef, what: str, keys: Sequence[str]) -> int:
+    """The first of these whole numbers that config.json holds; families name one thing differently."""
     config = _read_json(ref.folder / declared(ref.folder).subfolder / "config.json", default={})
-    for key in ("hidden_size", "dim", "d_model", "n_embd"):
+    for key in keys:
         if isinstance(config.get(key), int):
             return int(config[key])
-    raise ModelError(f"model {ref.model_id}", "must name its hidden size in config.json", "none",
+    raise ModelError(f"model {ref.model_id}", f"must name its {what} in config.json", "none",
                      "choose an encoder that transformers can load")
