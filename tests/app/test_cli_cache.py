@@ -10,24 +10,9 @@ import pandas as pd
 import pytest
 
 from components.store import ResultStore
-from tests.app.command import LINES, call, contents, run, start
-from tests.components import tiny_models
+from tests.app.command import call, contents, run, start
 
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    return str(tiny_models.save("bert", tmp_path_factory.mktemp("cli") / "tiny"))
-
-
-@pytest.fixture(autouse=True)
-def place(tmp_path, monkeypatch):
-    """The folder in which the command runs, with ten texts and a store of its own."""
-    here = tmp_path / "place"
-    here.mkdir()
-    monkeypatch.chdir(here)
-    monkeypatch.setenv("POOLSCOPE_STORE", str(here / "store"))
-    (here / "texts.txt").write_text("\n".join(LINES) + "\n")
-    return here
+pytestmark = pytest.mark.usefixtures("place")
 
 
 def entries(place: Path) -> int:

@@ -21,7 +21,7 @@ import app.cli.tables
 import components.pipeline as pipeline
 from components.pair_map import PairMap
 from components.store import ResultStore
-from tests.app.command import LINES, Result, call, contents, refused, run
+from tests.app.command import Result, call, contents, refused, run
 from tests.components import tiny_models
 
 COLUMNS = ["text1", "text2", "d_mu", "d_sigma", "size", "shape", "align", "socm"]
@@ -29,20 +29,7 @@ KEYS = {"model", "revision", "layer", "n_texts", "n_pairs", "truncated", "mean_s
         "mean_d_sigma", "references", "seconds", "versions"}
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    return str(tiny_models.save("bert", tmp_path_factory.mktemp("cli") / "tiny"))
-
-
-@pytest.fixture(autouse=True)
-def place(tmp_path, monkeypatch):
-    """The folder in which the command runs, with ten texts and a store of its own."""
-    here = tmp_path / "place"
-    here.mkdir()
-    monkeypatch.chdir(here)
-    monkeypatch.setenv("POOLSCOPE_STORE", str(here / "store"))
-    (here / "texts.txt").write_text("\n".join(LINES) + "\n")
-    return here
+pytestmark = pytest.mark.usefixtures("place")
 
 
 def summary_of(result: Result) -> dict[str, Any]:
