@@ -17,7 +17,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from components.errors import DataError, shown
 
 MAX_RECIPE_BYTES = 100_000
-LOSSES = ("MultipleNegativesRankingLoss", "CachedMultipleNegativesRankingLoss")
 
 
 class _Strict(BaseModel):

@@ -41,7 +41,6 @@ class Prepared:
     pairs: PairList
     train: tuple[int, ...]
     probe: ProbeSet
-    dim: int
     dims: tuple[int, ...]
 
     @property
@@ -85,7 +84,6 @@ class TrainingRun:
             self.probe(0)
         trainer = self._trainer()
         start = time.perf_counter()
-        self.first_step = step
         try:
             trainer.train(resume_from_checkpoint=str(self.folder.checkpoint(step)) if step else None)
         except NotFinite as error:
@@ -135,24 +133,16 @@ class TrainingRun:
         features = [self.model.preprocess(list(side[:n])) for side in (self.prepared.probe.queries, self.prepared.probe.answers)]
         features = [{name: value.to(self.prepared.device) if hasattr(value, "to") else value for name, value in column.items()}
                     for column in features]
-        meter = self.loss if isinstance(self.loss, MICLoss) else self.meter
+        # At gamma 0 the terms are measured and the value is that of Matryoshka alone.
+        meter = self.loss if isinstance(self.loss, MICLoss) else \
+            MICLoss(self.model, base_loss(self.recipe, self.model), self.recipe.dims or self.prepared.dims, gamma=0)
         with torch.no_grad():
-            if meter is not self.loss:
-                value = float(self.loss([dict(column) for column in features], None))
             meter([dict(column) for column in features], None)
-        terms = meter.last_values()
-        if meter is not self.loss:
-            terms["total"] = value
+            terms = meter.last_values()
             if not self.recipe.dims:
-                terms.pop("mrl")
+                del terms["mrl"]
+                terms["total"] = float(self.loss(features, None))
         return terms
-
-    @property
-    def meter(self) -> Any:
-        """MICLoss at gamma 0, which measures the terms and changes nothing."""
-        from components.losses import MICLoss
-
-        return MICLoss(self.model, base_loss(self.recipe, self.model), self.recipe.dims or self.prepared.dims, gamma=0)
 
     def _trainer(self) -> Any:
         from datasets import Dataset

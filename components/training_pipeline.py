@@ -64,7 +64,7 @@ def prepare(recipe: Recipe) -> Prepared:
         raise DataError("batch", f"must be at most the {len(train):,} pairs left for training", str(recipe.batch),
                         "make batch smaller, or add pairs")
     dims = recipe.dims or tuple(d for d in PROBE_DIMS if d < dim)
-    return Prepared(recipe, ref, device, pairs, train, probe, dim, tuple(sorted({*dims, dim})))
+    return Prepared(recipe, ref, device, pairs, train, probe, tuple(sorted({*dims, dim})))
 
 
 def run_training(recipe: Recipe, out: Path, *, store: ResultStore | None = None, progress: Progress = no_progress,
