@@ -1,7 +1,7 @@
 """The nano family: one small backbone of our own and four tuned versions of it, measured alike.
 
-``build_family`` goes from Debian's texts to five model folders. Settings were chosen on the development half of the
-held-out synsets and are reported on the other; ``TRIED`` lists every setting that was looked at.
+``build_family`` goes from Debian's texts to five model folders. The settings are those of a feasibility run; others are to
+be compared on the development half of the held-out synsets, and what is reported is measured on the test half.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from components.corpora import load_pairs
-from components.models import resolve_model
+from components.corpora import load_corpus, load_pairs
+from components.models import declared, resolve_model
 from components.recipes import MicTerms, Probe, Recipe
 from components.training_pipeline import run_training
 from components.types import CancelEvent, Progress, no_progress
@@ -27,8 +27,6 @@ DIMS = (16, 32, 64, 192)
 KINDS = ("contrastive", "cls", "mrl", "mic")
 STEPS, BATCH, RATE = 400, 128, 3e-4
 N_SOCM = 300
-TRIED: tuple[Mapping[str, Any], ...] = ({"kind": "mic", "gamma": 3.0, "tau": 0.02, "lambda_var": 0.0, "layers": ["final"]},)
-"""Settings looked at on the development half, the one kept first; the others of each model are those of its peers."""
 
 
 @dataclass(frozen=True)
@@ -129,9 +127,7 @@ def evaluate(folder: Path, text: NanoText, *, half: str = "test", pooling: str |
         half: "test", or "development" while settings are being chosen.
         pooling: None takes what the model declares, and mean where it declares none.
     """
-    from components.corpora import load_corpus
     from components.encoders import load_encoder
-    from components.models import declared
     from components.probe import ProbeSet, measure
 
     encoder = load_encoder(resolve_model(str(folder)), device="auto")
