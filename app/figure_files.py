@@ -23,24 +23,31 @@ button:focus-visible { outline: 2px solid var(--st-primary-color); outline-offse
 """
 # The figure comes as text: the JSON file is exactly that, and a picture is drawn from it.
 _JS = """
+// What each row saves at present; its buttons stay while the page around it runs anew, so that no click falls between two.
+const shown = new WeakMap();
 export default function ({ data, parentElement }) {
-  const root = parentElement.querySelector('.row') ?? parentElement.appendChild(document.createElement('div'));
-  root.className = 'row';
-  root.replaceChildren();
+  const row = parentElement.querySelector('.row') ?? parentElement.appendChild(document.createElement('div'));
+  row.className = 'row';
+  shown.set(row, data);
+  if (row.dataset.label === data.label) return;
+  row.dataset.label = data.label;
+  row.replaceChildren();
   const said = document.createElement('div');
   said.setAttribute('role', 'status');
   const save = async (format) => {
-    const name = data.name;
+    const { name, figure } = shown.get(row);
     if (format === 'JSON') {
       const link = document.createElement('a');
-      link.href = URL.createObjectURL(new Blob([data.figure], { type: 'application/json' }));
+      link.href = URL.createObjectURL(new Blob([figure], { type: 'application/json' }));
       link.download = `${name}.json`;
+      document.body.append(link);
       link.click();
+      link.remove();
       setTimeout(() => URL.revokeObjectURL(link.href), 10000);
       return;
     }
     if (!window.Plotly) throw new Error('No figure is drawn on the page yet; wait for it and try again.');
-    const { data: traces, layout } = JSON.parse(data.figure);
+    const { data: traces, layout } = JSON.parse(figure);
     await window.Plotly.downloadImage({ data: traces, layout },
       { format: format.toLowerCase(), filename: name, width: layout.width, height: layout.height, scale: 2 });
   };
@@ -52,9 +59,9 @@ export default function ({ data, parentElement }) {
       said.textContent = '';
       try { await save(format); } catch (error) { said.textContent = error.message ?? String(error); }
     };
-    root.append(button);
+    row.append(button);
   }
-  root.append(said);
+  row.append(said);
 }
 """
 _buttons = st.components.v2.component("poolscope_figure_files", css=_CSS, js=_JS)

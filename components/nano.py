@@ -1,7 +1,7 @@
 """The nano family: one small backbone of our own and four tuned versions of it, measured alike.
 
-``build_family`` goes from Debian's texts to five model folders. The settings are those of a feasibility run; others are to
-be compared on the development half of the held-out synsets, and what is reported is measured on the test half.
+``build_family`` goes from Debian's texts to five model folders. Settings are compared on the development half of the
+held-out synsets (``nano_settings``), and what is reported is measured on the test half.
 """
 
 from __future__ import annotations
@@ -19,14 +19,16 @@ import numpy as np
 
 from components.corpora import load_corpus, load_pairs
 from components.models import declared, resolve_model
+from components.nano_settings import CHOSEN, KINDS, Setting
 from components.recipes import MicTerms, Probe, Recipe
 from components.training_pipeline import run_training
 from components.types import CancelEvent, Progress, no_progress
 
 DIMS = (16, 32, 64, 192)
-KINDS = ("contrastive", "cls", "mrl", "mic")
-STEPS, BATCH, RATE = 400, 128, 3e-4
+STEPS, BATCH = 400, 128
 N_SOCM = 300
+FIGURES = "figures.json"
+"""Of a model, below its folder's training/."""
 
 
 @dataclass(frozen=True)
@@ -75,12 +77,14 @@ def write_text(folder: Path, *, wordnet: Path | None = None, python_doc: Path | 
 
 
 def recipe_of(kind: str, backbone: Path, text: NanoText, *, seed: int = 0, steps: int = STEPS, batch: int = BATCH,
-              every: int = 100) -> Recipe:
-    """How one of ``KINDS`` is tuned: alike but for what its name says."""
+              every: int = 100, setting: Setting | None = None) -> Recipe:
+    """How one of ``KINDS`` is tuned: alike but for what its name says and the setting chosen for it."""
+    chosen = setting or CHOSEN[kind]
     plain: dict[str, Any] = {
         "model": str(backbone), "pairs": str(text.pairs), "text_a": "text_a", "text_b": "text_b", "steps": steps,
-        "batch": batch, "lr": RATE, "seed": seed, "pooling": "cls" if kind == "cls" else "mean", "half": True,
-        "max_length": 64, "dims": DIMS if kind in ("mrl", "mic") else (), "mic": MicTerms() if kind == "mic" else None,
+        "batch": batch, "lr": chosen.lr, "temperature": chosen.temperature, "seed": seed, "half": True, "bf16": True,
+        "max_length": 64, "pooling": "cls" if kind == "cls" else "mean", "dims": DIMS if kind in ("mrl", "mic") else (),
+        "mic": MicTerms(gamma=chosen.gamma) if kind == "mic" else None,
         "probe": Probe(every=every, texts=str(text.socm), n_texts=100, retrieval=str(text.development))}
     return Recipe(**plain)
 
@@ -120,7 +124,10 @@ def build_family(out: Path, text: NanoText, *, seed: int = 0, kinds: Sequence[st
 
 
 def evaluate(folder: Path, text: NanoText, *, half: str = "test", pooling: str | None = None) -> dict[str, Any]:
-    """The family's figures of one model: see ``probe.measure``, and Spearman's rho on our graded pairs.
+    """The family's figures of one model: see ``probe.measure``, Spearman's rho on our graded pairs, and the mean |C|
+    between prefix and residual (``mic_terms.cross_correlation``) with special tokens and without.
+
+    The ranks of the answers are among them ("ranks": d -> one of each question), to compare models question by question.
 
     Args:
         folder: the model's.
@@ -136,7 +143,31 @@ def evaluate(folder: Path, text: NanoText, *, half: str = "test", pooling: str |
     asked = load_pairs(text.test if half == "test" else text.development, "text_a", "text_b")
     probe = ProbeSet(f"{len(corpus.texts)} held-out glosses; gloss to example, {half} half", corpus.texts, asked.texts_a,
                      asked.texts_b)
-    return {**measure(encoder, probe, way, DIMS), "graded": graded_correlation(encoder, way), "pooling": way}
+    places: dict[str, Any] = {}
+    found = measure(encoder, probe, way, DIMS, keep=places)
+    return {**found, "graded": graded_correlation(encoder, way), "correlation": prefix_correlation(encoder, corpus.texts),
+            "pooling": way, "ranks": {d: [int(rank) for rank in place] for d, place in places.items()}}
+
+
+def prefix_correlation(encoder: Any, texts: Sequence[str]) -> dict[str, dict[str, float]]:
+    """Mean |C| between the first d coordinates and the others in the final layer, d -> {"special_tokens", "without"}.
+
+    The tokens at the ends sit alike in every text, and most of |C| comes of them.
+    """
+    import torch
+
+    from components.mic_terms import cross_correlation
+    from components.types import FINAL
+
+    out: dict[str, dict[str, float]] = {str(d): {} for d in DIMS[:-1]}
+    for name, special in (("special_tokens", True), ("without", False)):
+        found = encoder.token_states(texts, [FINAL], special_tokens=special).states[FINAL]
+        rows = [torch.from_numpy(found[i].astype(np.float64)) for i in range(len(found))]
+        states = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
+        mask = torch.nn.utils.rnn.pad_sequence([torch.ones(len(row)) for row in rows], batch_first=True)
+        for d in DIMS[:-1]:
+            out[str(d)][name] = float(cross_correlation(states, mask, d).abs().mean())
+    return out
 
 
 def graded_correlation(encoder: Any, pooling: str) -> dict[str, Any]:
@@ -180,7 +211,7 @@ def write_card(folder: Path, figures: Mapping[str, Any], seconds: float, origin:
               for d, value in figures["graded"].items()]
     (folder / "README.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
     (folder / "training").mkdir(exist_ok=True)
-    (folder / "training" / "figures.json").write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+    (folder / "training" / FIGURES).write_text(json.dumps(figures) + "\n", encoding="utf-8")
 
 
 def _ends(value: Mapping[str, Any], digits: int = 3) -> str:

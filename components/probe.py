@@ -69,21 +69,28 @@ def ranks(queries: FloatArray, answers: FloatArray, group: IntArray) -> IntArray
     return 1 + ((scores >= best[:, None]) & ~own).sum(axis=1)
 
 
-def retrieval(queries: FloatArray, answers: FloatArray, texts: Sequence[str], dims: Sequence[int]) -> dict[str, Any]:
-    """Recall@10 and mean reciprocal rank of the first d coordinates, for each d, with intervals over questions."""
+def retrieval(queries: FloatArray, answers: FloatArray, texts: Sequence[str], dims: Sequence[int],
+              keep: dict[str, IntArray] | None = None) -> dict[str, Any]:
+    """Recall@10 and mean reciprocal rank of the first d coordinates, for each d, with intervals over questions.
+
+    ``keep`` takes the ranks themselves, d -> (n,), for comparisons question by question.
+    """
     from components.statistics import mean_interval, share_interval
 
     _, group = np.unique(np.array(texts, dtype=object), return_inverse=True)
     out = {}
     for d in dims:
         place = ranks(queries[:, :d], answers[:, :d], group)
+        if keep is not None:
+            keep[str(d)] = place
         out[str(d)] = {"recall": share_interval(int((place <= AT).sum()), len(place), "questions").as_dict(),
                        "mrr": mean_interval(1 / place, "questions").as_dict()}
     return out
 
 
 def measure(encoder: Encoder, probe: ProbeSet, pooling: str, dims: Sequence[int], *, batch_size: int = 64,
-            max_references: int = 400, cancelled: CancelEvent | None = None) -> dict[str, Any]:
+            max_references: int = 400, keep: dict[str, IntArray] | None = None,
+            cancelled: CancelEvent | None = None) -> dict[str, Any]:
     """What a model makes of a probe set.
 
     Args:
@@ -92,6 +99,7 @@ def measure(encoder: Encoder, probe: ProbeSet, pooling: str, dims: Sequence[int]
         pooling: "mean" or "cls", of the vectors that retrieve and whose dims are counted.
         dims: truncation dims, up to the model's.
         max_references: texts up to which the two references of SOCM are measured as well.
+        keep: takes the ranks of the questions' answers, d -> (n,).
 
     Returns:
         JSON values: socm, d_mu, d_sigma (intervals over texts), references, spread (layer -> interval over texts, "final"
@@ -129,5 +137,5 @@ def measure(encoder: Encoder, probe: ProbeSet, pooling: str, dims: Sequence[int]
         both = encoder.token_states([*probe.queries, *probe.answers], [FINAL], batch_size=batch_size, cancelled=cancelled)
         found = pooled(both.states[FINAL], pooling)
         n = len(probe.queries)
-        out["retrieval"] = retrieval(found[:n], found[n:], probe.answers, dims)
+        out["retrieval"] = retrieval(found[:n], found[n:], probe.answers, dims, keep)
     return out

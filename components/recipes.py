@@ -55,7 +55,9 @@ class Recipe(_Strict):
         steps, batch, lr, warmup, seed: of AdamW with a linear schedule (or constant).
         pooling: "mean" or "cls"; "declared" keeps what the model's files say.
         max_length: tokens after which a text is cut; None keeps the model's own.
-        half: store the weights in float16 (half the size; they are computed in float32).
+        half: store the weights in float16 (half the size).
+        bf16: multiply in bfloat16 while training (faster where the processor has it); weights and losses stay float32.
+        group_by_length: batches of pairs of like length, see ``batch_order``; False takes them at random.
     """
 
     model: str = Field(min_length=1)
@@ -78,6 +80,8 @@ class Recipe(_Strict):
     max_length: int | None = Field(default=None, ge=3)
     device: str = "auto"
     half: bool = False
+    bf16: bool = False
+    group_by_length: bool = True
     probe: Probe = Probe()
 
     @field_validator("dims")

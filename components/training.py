@@ -80,6 +80,11 @@ class TrainingRun:
         torch.manual_seed(self.recipe.seed)
         self.model = build_model(self.prepared)
         self.loss = build_loss(self.prepared, self.model)
+        if self.recipe.bf16:
+            from components.batch_order import in_bfloat16
+
+            network = self.model[0].auto_model
+            network.forward = in_bfloat16(network.forward, network, self.prepared.device)
         if step == 0:
             self.probe(0)
         trainer = self._trainer()
@@ -149,14 +154,16 @@ class TrainingRun:
         from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments
         from transformers import PrinterCallback
 
+        from components.batch_order import LikeLengthBatches
+
         recipe, pairs, chosen = self.recipe, self.prepared.pairs, self.prepared.train
         data = Dataset.from_dict({"anchor": [pairs.texts_a[i] for i in chosen], "positive": [pairs.texts_b[i] for i in chosen]})
         arguments = SentenceTransformerTrainingArguments(
             output_dir=str(self.folder.beside / CHECKPOINTS), max_steps=recipe.steps,
             per_device_train_batch_size=recipe.batch, learning_rate=recipe.lr, warmup_steps=recipe.warmup,
             lr_scheduler_type=recipe.schedule, weight_decay=recipe.weight_decay, seed=recipe.seed, data_seed=recipe.seed,
-            # A text that stands twice in a batch would be its own negative.
-            batch_sampler="no_duplicates", use_cpu=self.prepared.device == "cpu",
+            # A text that stands twice in a batch would be its own negative; neither of the two allows it.
+            batch_sampler=LikeLengthBatches if recipe.group_by_length else "no_duplicates", use_cpu=self.prepared.device == "cpu",
             dataloader_drop_last=True, dataloader_pin_memory=False,
             save_strategy="steps", save_steps=recipe.probe.every, save_total_limit=2, logging_strategy="no",
             report_to="none", disable_tqdm=True, push_to_hub=False)
