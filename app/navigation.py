@@ -23,6 +23,7 @@ class PageRow:
 PAGES = (
     PageRow("views/home.py", "", "Poolscope"),
     PageRow("views/map.py", "map", "Map of pairs"),
+    PageRow("views/layers.py", "layers", "Layers"),
     PageRow("views/pair.py", "pair", "Pair"),
 )
 

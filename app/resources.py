@@ -12,6 +12,7 @@ import streamlit as st
 from app.jobs import JobRegistry
 from app.settings import settings
 from components.corpora import DATA_DIR, bundled_names, load_corpus, load_pairs
+from components.layer_curves import LayerCurves
 from components.models import EMBEDDED, bundled_models
 from components.pair_map import PairMap
 from components.pair_selection import Pairs, pairs_of
@@ -101,6 +102,17 @@ def stored_pair_list(digest: str, _key: ResultKey) -> StoredResult:
         NotStored: it is not in the store (any more).
     """
     return _stored(_key)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def stored_layers(digest: str, _key: ResultKey) -> LayerCurves:
+    """Stored layers in memory (2 MB for 1,000 texts and twelve layers of twelve heads).
+
+    Raises:
+        NotStored: they are not in the store (any more).
+    """
+    found = _stored(_key)
+    return LayerCurves.from_stored(found.arrays, {**found.meta, "versions": dict(found.versions)})
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)

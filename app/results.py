@@ -9,7 +9,9 @@ from typing import Any
 from app import resources
 from app.job import Job
 from app.settings import settings
-from components.models import ModelRef, resolve_model
+from components.layer_curves import LayerCurves, LayerOptions
+from components.layer_pipeline import layers_key
+from components.models import ModelRef, layer_count, resolve_model
 from components.pair_map import PairMap, PairOptions
 from components.pair_parts import n_pairs_of
 from components.pair_selection import Pairs
@@ -51,7 +53,29 @@ def pair_list_request(list_name: str, model_name: str, options: PairOptions) -> 
     return Request(key, "pair_list", args, f"Compute {len(listed.texts_a):,} labelled pairs", 8)
 
 
-def _common(model_name: str, options: PairOptions, key: ResultKey) -> dict[str, Any]:
+def layers_request(corpus_name: str, model_name: str, options: LayerOptions) -> Request:
+    """What to ask for so that the layers of a corpus under a model lie in the store.
+
+    Raises:
+        DataError, ModelError: with a sentence for the page.
+    """
+    corpus = resources.corpus(corpus_name)
+    key = layers_key(corpus, model(model_name), options)
+    args = {"corpus": resources.corpus_files()[corpus_name], **_common(model_name, options, key)}
+    layers = layer_count(model(model_name)) + 2
+    return Request(key, "layers", args, f"Measure {layers} layers of {model_name}",
+                   2 * expected_seconds(corpus, 0) + layers * 1e-3 * len(corpus.texts))
+
+
+def layers(request: Request) -> LayerCurves | None:
+    """The stored layers, or None when they have to be computed first."""
+    try:
+        return resources.stored_layers(request.key.digest, request.key)
+    except resources.NotStored:
+        return None
+
+
+def _common(model_name: str, options: PairOptions | LayerOptions, key: ResultKey) -> dict[str, Any]:
     own = settings()
     return {"model": resources.model_names()[model_name], "options": asdict(options), "device": own.device,
             "allow_remote_code": list(own.allow_remote_code), "digest": key.digest}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import streamlit as st
 
@@ -46,3 +46,16 @@ def set_box(keys: Sequence[str]) -> None:
 def drop_box() -> None:
     """Callback: no box any more."""
     st.query_params.pop(BOX, None)
+
+
+def keep_layer(chart_key: str, layer_of: Callable[[str, str], str]) -> None:
+    """Callback of figures by layer: the layer of the point clicked becomes that of every page.
+
+    Args:
+        chart_key: of the figure, whose points carry (model, layer).
+        layer_of: the layer of the page's model at the depth of that model's layer.
+    """
+    points = st.session_state[chart_key].get("selection", {}).get("points", [])
+    data = points[0].get("customdata") if points else None
+    if data:
+        st.session_state[LAYER] = layer_of(str(data[0]), str(data[1]))

@@ -43,7 +43,8 @@ Task = Callable[..., str]
 """Called as ``task(args, store=ResultStore, progress=Progress, cancelled=CancelEvent)``; returns the key's digest."""
 
 TASKS: dict[str, str | Task] = {"pair_map": "components.pipeline:run_pair_map",
-                               "pair_list": "components.pipeline:run_pair_list"}
+                               "pair_list": "components.pipeline:run_pair_list",
+                               "layers": "components.layer_pipeline:run_layers"}
 """Task name -> ``"module:attribute"``, imported at the first request, since that may take seconds and a gigabyte."""
 
 TEST_TASKS_VARIABLE = "POOLSCOPE_WORKER_TASKS"

@@ -20,7 +20,7 @@ from components.store import ResultKey, ResultStore, StoredResult
 from components.types import CancelEvent, Corpus, PairList, Progress, no_progress
 
 if TYPE_CHECKING:
-    from components.encoders import Encoded, Encoder
+    from components.encoders import Encoder, Tokenised
     from components.moments import TextMoments
     from components.pair_scan import Sink
     from components.sinks import MomentSink
@@ -65,7 +65,7 @@ def compute_pair_map(corpus: Corpus, ref: ModelRef, options: PairOptions, *, sto
     from components.moments import text_moments
     from components.references import references
 
-    encoder, seconds = _timed_encoder(ref, device, tuple(allow_remote_code), progress)
+    encoder, seconds = timed_encoder(ref, device, tuple(allow_remote_code), progress)
     start = time.perf_counter()
     layer = encoder.check_layer(options.layer)
     encoded = encoder.token_states(corpus.texts, [layer], special_tokens=options.special_tokens, prompt=options.prompt,
@@ -73,7 +73,7 @@ def compute_pair_map(corpus: Corpus, ref: ModelRef, options: PairOptions, *, sto
     seconds["encode"] = time.perf_counter() - start
     start = time.perf_counter()
     states = encoded.states[layer]
-    moments = text_moments(states, dtype=_factor_dtype(options), device=_scan_device(encoder.device),
+    moments = text_moments(states, dtype=_factor_dtype(options), device=scan_device(encoder.device),
                            names=corpus.texts)
     # Results must not depend on how they were computed: references use the same precision as the pairs.
     around = references(states, moments.norms, seed=options.seed, dtype=moments.factors.dtype)
@@ -84,7 +84,7 @@ def compute_pair_map(corpus: Corpus, ref: ModelRef, options: PairOptions, *, sto
     arrays |= {"n_tokens": moments.n_tokens, "spread": moments.spread, "norms": moments.norms}
     meta |= {"references": around.as_dict(), "n_layers": encoder.n_layers, "dim": encoder.dim,
              "corpus": corpus.name, "device": encoder.device, "options": options.params(len(corpus.texts)),
-             "notes": list(corpus.notes), **_token_notes(encoded)}
+             "notes": list(corpus.notes), **token_notes(encoded.tokenised, encoded.notes)}
     progress(0, 0, "Storing the result")
     return store.put(key, arrays, meta, seconds)
 
@@ -100,7 +100,7 @@ def _scan(moments: TextMoments, options: PairOptions, threads: int | None, extra
     total = n_pairs_of(n)
     cycles_pairs = options.cycles_pairs(n)
     if cycles_pairs is not None:
-        return _estimate(moments, options, cycles_pairs)
+        return estimate(moments, options, cycles_pairs)
     sums, top = MomentSink(n), TopSink(min(TOP_PAIRS, total))
     kept: ArraySink | SampleSink = ArraySink(n) if total <= ARRAY_LIMIT else SampleSink(n, STREAM_SAMPLE, options.seed)
     sinks: list[Sink] = [sums, top, kept, *extra]
@@ -121,10 +121,11 @@ def _scan(moments: TextMoments, options: PairOptions, threads: int | None, extra
     socm = np.sort((1 - kept.d_mu) * kept.d_sigma)
     return arrays, {"n_texts": n, "n_pairs": total, "method": method, "lowest": _finite(sums.lowest),
                     "highest": _finite(sums.highest), "undefined_align": total - sums.counts["align"],
-                    "socm_quantiles": _quantiles(socm), "means": _means(sums)}
+                    "socm_quantiles": _quantiles(socm), "means": means_of(sums)}
 
 
-def _means(sums: MomentSink) -> dict[str, Any]:
+def means_of(sums: MomentSink) -> dict[str, Any]:
+    """Quantity -> its mean over all pairs with a jackknife interval over texts."""
     from components.statistics import jackknife_pair_mean
 
     return {name: jackknife_pair_mean(sums.row_sums[name], sums.align_counts if name == "align" else None,
@@ -132,7 +133,8 @@ def _means(sums: MomentSink) -> dict[str, Any]:
             for name in sums.sums if sums.counts[name]}
 
 
-def _estimate(moments: TextMoments, options: PairOptions, n_pairs: int) -> tuple[dict[str, Any], dict[str, Any]]:
+def estimate(moments: TextMoments, options: PairOptions, n_pairs: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Arrays and description of the pairs of balanced cycles, about ``n_pairs`` of them."""
     from components.pair_parts import n_pairs_of
     from components.socm import pairwise_statistics
     from components.statistics import balanced_pairs, cycle_mean, cycle_mean_over_texts
@@ -195,16 +197,16 @@ def _factor_dtype(options: PairOptions) -> Any:
     return torch.float64 if options.float64 else torch.float32
 
 
-def _scan_device(device: str) -> str:
-    # MPS has no float64, in which the small problems must be solved.
+def scan_device(device: str) -> str:
+    """Where pairs are computed: MPS has no float64, in which the small problems must be solved."""
     return "cpu" if device == "mps" else device
 
 
-def _token_notes(encoded: Encoded) -> dict[str, Any]:
-    tokenised = encoded.tokenised
+def token_notes(tokenised: Tokenised, notes: Sequence[str]) -> dict[str, Any]:
+    """What a result's description says of the texts' tokens: which were cut, how many are unknown."""
     cut = tokenised.cut
     return {"cut": [int(i) for i in cut[:1000]], "n_cut": len(cut), "max_length": tokenised.max_length,
-            "unknown_share": tokenised.unknown_share, "model_notes": list(encoded.notes)}
+            "unknown_share": tokenised.unknown_share, "model_notes": list(notes)}
 
 
 @lru_cache(maxsize=2)
@@ -214,8 +216,9 @@ def _encoder(ref: ModelRef, device: str, allow_remote_code: tuple[str, ...]) -> 
     return load_encoder(ref, device=device, allow_remote_code=allow_remote_code)
 
 
-def _timed_encoder(ref: ModelRef, device: str, allow: tuple[str, ...],
+def timed_encoder(ref: ModelRef, device: str, allow: tuple[str, ...],
                    progress: Progress) -> tuple[Encoder, dict[str, float]]:
+    """The model, kept for the next call, and the seconds that loading took."""
     progress(0, 0, "Loading the model")
     start = time.perf_counter()
     encoder = _encoder(ref, device, allow)
@@ -241,7 +244,7 @@ def compute_pair_list(pairs: PairList, ref: ModelRef, options: PairOptions, *, s
     from components.moments import text_moments
     from components.socm import pairwise_statistics
 
-    encoder, seconds = _timed_encoder(ref, device, tuple(allow_remote_code), progress)
+    encoder, seconds = timed_encoder(ref, device, tuple(allow_remote_code), progress)
     layer = encoder.check_layer(options.layer)
     start = time.perf_counter()
     texts = tuple(dict.fromkeys((*pairs.texts_a, *pairs.texts_b)))
@@ -250,7 +253,7 @@ def compute_pair_list(pairs: PairList, ref: ModelRef, options: PairOptions, *, s
                                    progress=progress, cancelled=cancelled)
     seconds["encode"] = time.perf_counter() - start
     start = time.perf_counter()
-    moments = text_moments(encoded.states[layer], dtype=_factor_dtype(options), device=_scan_device(encoder.device),
+    moments = text_moments(encoded.states[layer], dtype=_factor_dtype(options), device=scan_device(encoder.device),
                            names=texts)
     a = np.array([number[text] for text in pairs.texts_a])
     b = np.array([number[text] for text in pairs.texts_b])
@@ -259,7 +262,7 @@ def compute_pair_list(pairs: PairList, ref: ModelRef, options: PairOptions, *, s
     arrays = {"d_mu": values.d_mu, "d_sigma": values.d_sigma, "spread_a": values.spread_a,
               "spread_b": values.spread_b, "n_tokens_a": moments.n_tokens[a], "n_tokens_b": moments.n_tokens[b]}
     meta = {"n_pairs": len(a), "n_texts": len(texts), "n_layers": encoder.n_layers, "dim": encoder.dim,
-            "device": encoder.device, "corpus": pairs.name, **_token_notes(encoded)}
+            "device": encoder.device, "corpus": pairs.name, **token_notes(encoded.tokenised, encoded.notes)}
     return store.put(key, arrays, meta, seconds)
 
 
@@ -276,7 +279,8 @@ def run_pair_map(args: Mapping[str, Any], *, store: ResultStore, progress: Progr
     from components.corpora import load_corpus
 
     corpus = load_corpus(args["corpus"], args.get("column"))
-    return _run(args, corpus, pair_map_key, compute_pair_map, store=store, progress=progress, cancelled=cancelled)
+    return run_task(args, corpus, PairOptions(**args["options"]), pair_map_key, compute_pair_map, store=store,
+                    progress=progress, cancelled=cancelled)
 
 
 def pair_list_key(pairs: PairList, ref: ModelRef, options: PairOptions) -> ResultKey:
@@ -291,14 +295,14 @@ def run_pair_list(args: Mapping[str, Any], *, store: ResultStore, progress: Prog
     from components.corpora import load_pairs
 
     pairs = load_pairs(args["pairs"])
-    return _run(args, pairs, pair_list_key, compute_pair_list, store=store, progress=progress, cancelled=cancelled)
+    return run_task(args, pairs, PairOptions(**args["options"]), pair_list_key, compute_pair_list, store=store,
+                    progress=progress, cancelled=cancelled)
 
 
-def _run(args: Mapping[str, Any], texts: Any, key_of: Callable[..., ResultKey], compute: Callable[..., StoredResult],
-         **how: Any) -> str:
+def run_task(args: Mapping[str, Any], texts: Any, options: Any, key_of: Callable[..., ResultKey],
+             compute: Callable[..., StoredResult], **how: Any) -> str:
     """A worker's task once its texts are read: refuses what is not what the page saw, else computes it."""
     ref = resolve_model(args["model"], revision=args.get("revision"))
-    options = PairOptions(**args["options"])
     key = key_of(texts, ref, options)
     if key.digest != args["digest"]:
         raise DataError("texts or model", "must stay as they are while a job waits", "a change since the page was drawn",

@@ -89,7 +89,8 @@ def _sentence(path: Path, kept: str = "") -> Iterator[None]:
 
 
 @contextmanager
-def _writing(path: Path, schema: pa.Schema) -> Iterator[_Writer]:
+def writing(path: Path, schema: pa.Schema) -> Iterator[_Writer]:
+    """A file of rows that is whole or not there; a full disk is a sentence."""
     with _sentence(path, "; what was computed is in the store"):
         writer = _Writer(path, schema)
         try:
@@ -106,7 +107,7 @@ _PAIR_SCHEMA = pa.schema([("text1", pa.int32()), ("text2", pa.int32())] + [(n, p
 def write_pair_map(result: PairMap, path: Path) -> None:
     """All pairs of a map that holds them, in the order of text1, then text2 (an estimate: its cycles' pairs)."""
     i, j, d_mu, d_sigma = result.pairs
-    with _writing(path, _PAIR_SCHEMA) as writer:
+    with writing(path, _PAIR_SCHEMA) as writer:
         for start in range(0, len(i), CHUNK):
             at = slice(start, start + CHUNK)
             writer.write(_columns(i[at], j[at], d_mu[at], d_sigma[at], result.spread[i[at]], result.spread[j[at]]))
@@ -158,5 +159,5 @@ def write_pair_list(pairs: PairList, arrays: Mapping[str, Any], label: str | Non
         name = inert(name) if table else name
         fields.append(pa.field(name, pa.string()))
         columns[name] = [inert(text) for text in pairs.labels] if table else list(pairs.labels)
-    with _writing(path, pa.schema(fields)) as writer:
+    with writing(path, pa.schema(fields)) as writer:
         writer.write(columns)

@@ -297,7 +297,7 @@ def lay_out(fig: go.Figure, plane: Plane, grid: CountGrid) -> None:
         say_empty(fig, plane.theme, plane.scale)
 
 
-def say_empty(fig: go.Figure, theme: ChartTheme, scale: float) -> None:
+def say_empty(fig: go.Figure, theme: ChartTheme, scale: float, words: str = "No pairs to draw") -> None:
     """Words in an empty figure."""
-    fig.add_annotation(text="No pairs to draw", x=0.5, y=0.5, xref="paper", yref="paper", showarrow=False,
+    fig.add_annotation(text=words, x=0.5, y=0.5, xref="paper", yref="paper", showarrow=False,
                        font={"size": 16 * scale, "color": theme.secondary})
