@@ -8,7 +8,8 @@ written straight to its text's place: memory holds the layers asked for and one 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -144,6 +145,13 @@ class Encoder:
         kept = [np.ones(len(m), bool) if special_tokens else ~m for m in tokenised.special]
         offsets = np.concatenate([[0], np.cumsum([int(k.sum()) for k in kept])]).astype(np.int64)
         out = {layer: np.empty((int(offsets[-1]), self.dim), dtype=np.float32) for layer in layers}
+        notes = self.in_batches(tokenised, lambda batch: self._encode_batch(batch, tokenised, kept, offsets, out, padding_side),
+                                batch_size, "Encoding texts", progress, cancelled)
+        return Encoded({layer: TokenStates(array, offsets) for layer, array in out.items()}, tokenised, notes)
+
+    def in_batches(self, tokenised: Tokenised, work: Callable[[IntArray], None], batch_size: int, message: str,
+                   progress: Progress = no_progress, cancelled: CancelEvent | None = None) -> tuple[str, ...]:
+        """Calls ``work`` with one batch's text numbers after another; returns notes on how the model had to be run."""
         lengths = [len(x) for x in tokenised.ids]
         unpadded = len(set(lengths)) > 1 and self.mixes_padding
         waiting = batches(lengths, batch_size, equal=unpadded)[::-1]
@@ -153,39 +161,40 @@ class Encoder:
                 raise Cancelled
             batch = waiting.pop()
             try:
-                self._encode_batch(batch, tokenised, kept, offsets, out, padding_side)
+                work(batch)
             except (torch.OutOfMemoryError, RuntimeError, MemoryError) as error:
                 if not out_of_memory(error) or len(batch) == 1:
                     raise
-                if self.device == "cuda":
-                    torch.cuda.empty_cache()
-                half = len(batch) // 2
-                waiting += [batch[half:], batch[:half]]
+                torch.cuda.empty_cache()
+                waiting += [batch[len(batch) // 2:], batch[:len(batch) // 2]]
                 continue
             done += len(batch)
-            progress(done, len(texts), "Encoding texts")
-        notes = (f"{self.ref.model_id} mixes padding into real tokens: texts were encoded beside texts of their own length "
-                 "only, so that their numbers do not depend on their neighbours.",) if unpadded else ()
-        return Encoded({layer: TokenStates(array, offsets) for layer, array in out.items()}, tokenised, notes)
+            progress(done, len(lengths), message)
+        return (f"{self.ref.model_id} mixes padding into real tokens: texts were encoded beside texts of their own length "
+                "only, so that their numbers do not depend on their neighbours.",) if unpadded else ()
+
+    def padded(self, tokenised: Tokenised, batch: IntArray, padding_side: str = "right") -> tuple[IntArray, IntArray]:
+        """Token numbers of a batch's texts, and 1 where they are real: both (n_texts, width) int64."""
+        lengths = np.array([len(tokenised.ids[i]) for i in batch])[:, None]
+        places = np.arange(lengths.max())
+        real = places < lengths if padding_side == "right" else places >= lengths.max() - lengths
+        ids = np.full(real.shape, _pad_id(self.tokenizer), dtype=np.int64)
+        ids[real] = np.concatenate([tokenised.ids[i] for i in batch])
+        return ids, real.astype(np.int64)
 
     def _encode_batch(self, batch: IntArray, tokenised: Tokenised, kept: Sequence[Any], offsets: IntArray,
                       out: Mapping[Layer, FloatArray], padding_side: str) -> None:
-        width = max(len(tokenised.ids[i]) for i in batch)
-        if width == 0:  # texts without a token, of a tokeniser without special ones
+        ids, real = self.padded(tokenised, batch, padding_side)
+        if ids.size == 0:  # texts without a token, of a tokeniser without special ones
             return
-        ids = np.full((len(batch), width), _pad_id(self.tokenizer), dtype=np.int64)
-        real = np.zeros((len(batch), width), dtype=np.int64)
-        wanted = np.zeros((len(batch), width), dtype=bool)
-        for row, i in enumerate(batch):
-            n = len(tokenised.ids[i])
-            at = slice(0, n) if padding_side == "right" else slice(width - n, width)
-            ids[row, at], real[row, at], wanted[row, at] = tokenised.ids[i], 1, kept[i]
+        wanted = real.astype(bool)
+        wanted[wanted] = np.concatenate([kept[i] for i in batch])
         rows = np.concatenate([np.arange(offsets[i], offsets[i + 1]) for i in batch])
         chosen = torch.from_numpy(wanted).to(self.device)
         for layer, hidden in self.hidden_states(ids, real, out.keys()).items():
-            if hidden.shape[1] != width:
+            if hidden.shape[:2] != ids.shape:
                 raise ModelError(f"model {self.ref.model_id}", "must give one state for each token",
-                                 f"{hidden.shape[1]} for {width}", "choose another model")
+                                 f"{hidden.shape[1]} for {ids.shape[1]}", "choose another model")
             out[layer][rows] = hidden[chosen].float().cpu().numpy()
 
     def hidden_states(self, ids: IntArray, real: IntArray, layers: Collection[Layer]) -> dict[Layer, torch.Tensor]:
@@ -195,27 +204,18 @@ class Encoder:
         then returns the normalised state as the last hidden state ("final").
         """
         last: list[torch.Tensor] = []
-        hook = None
+        hook: AbstractContextManager[Any] = nullcontext()
         if self._blocks is not None and self.n_layers in layers:
             hook = self._blocks[-1].register_forward_hook(
                 lambda _m, _i, output: last.append(output[0] if isinstance(output, tuple) else output))
-        try:
-            with torch.inference_mode():
-                result = self.model(input_ids=torch.from_numpy(ids).to(self.device),
-                                    attention_mask=torch.from_numpy(real).to(self.device), **self._positions(real),
-                                    output_hidden_states=True, return_dict=True)
-        finally:
-            if hook is not None:
-                hook.remove()
-        states: dict[Layer, torch.Tensor] = {}
-        for layer in layers:
-            if layer == FINAL:
-                states[layer] = result.last_hidden_state
-            elif layer == self.n_layers and last:
-                states[layer] = last[0][:, :ids.shape[1]]  # Longformer pads inside
-            else:
-                states[layer] = result.hidden_states[int(layer)]
-        return states
+        with hook, torch.inference_mode():
+            result = self.model(input_ids=torch.from_numpy(ids).to(self.device),
+                                attention_mask=torch.from_numpy(real).to(self.device), **self._positions(real),
+                                output_hidden_states=True, return_dict=True)
+        states: dict[Layer, torch.Tensor] = {**dict(enumerate(result.hidden_states)), FINAL: result.last_hidden_state}
+        if last:
+            states[self.n_layers] = last[0][:, :ids.shape[1]]  # Longformer pads inside
+        return {layer: states[layer] for layer in layers}
 
     @cached_property
     def mixes_padding(self) -> bool:
