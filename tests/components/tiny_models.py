@@ -9,6 +9,10 @@ import torch
 WORDS = ("[UNK]", "[PAD]", "[CLS]", "[SEP]", "[MASK]", "the", "a", "cat", "dog", "sat", "on", "mat", "ran", "far", "home",
          ".", ",", "##s", "##ing", "run", "in", "rain")
 
+FULL = {"modernbert": {"num_hidden_layers": 4, "global_attn_every_n_layers": 3, "local_attention": 4, "attention_bias": True},
+        "qwen3": {"attention_bias": True}}
+"""Options that bring out all a family can have: local attention beside global one, and biases where they are a choice."""
+
 
 def tokenizer(pad: bool = True):
     """A WordPiece tokenizer over a few words."""
@@ -25,8 +29,8 @@ def tokenizer(pad: bool = True):
                                    **(names | ({"pad_token": "[PAD]"} if pad else {})))
 
 
-def config(family: str):
-    """The family's configuration at hidden size 32 with two layers."""
+def config(family: str, **options):
+    """The family's configuration at hidden size 32 with two layers, unless options say otherwise."""
     from transformers import AutoConfig
 
     common = {"vocab_size": len(WORDS), "pad_token_id": 1}
@@ -41,15 +45,22 @@ def config(family: str):
         "nystromformer": plain | {"num_landmarks": 64, "segment_means_seq_len": 64},
         "modernbert": plain | {"global_attn_every_n_layers": 1, "local_attention": 16},
     }
-    return AutoConfig.for_model(family, **(common | special.get(family, plain)))
+    return AutoConfig.for_model(family, **(common | special.get(family, plain) | options))
 
 
-def save(family: str, folder: Path, *, pad: bool = True, seed: int = 0) -> Path:
-    """Writes a model folder with safetensors weights and a tokenizer; returns it."""
+def save(family: str, folder: Path, *, pad: bool = True, seed: int = 0, shaken: float = 0, **options) -> Path:
+    """Writes a model folder with safetensors weights and a tokenizer; returns it.
+
+    Fresh weights have no biases and nearly uniform attention, which would hide faults; ``shaken`` adds Gaussian noise of
+    that deviation to every weight.
+    """
     from transformers import AutoModel
 
     torch.manual_seed(seed)
-    model = AutoModel.from_config(config(family))
+    model = AutoModel.from_config(config(family, **options))
+    if shaken:
+        for weight in model.parameters():
+            weight.data += shaken * torch.randn_like(weight)
     # A model once loaded with code of its own marks classes in this process; saving would then copy their source along.
     for kind in (*type(model).__mro__, *type(model.config).__mro__):
         if "_auto_class" in vars(kind):
