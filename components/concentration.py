@@ -61,7 +61,7 @@ class LayerStatistics:
         cut: numbers of the texts that were cut at the model's limit.
         unknown_share: unknown tokens among those that are not special.
         pre_norm: whether attention is fed with a normalised H.
-        available: whether lambda, r, C, gains and scale are given; all NaN (lambda: no heads) otherwise.
+        available: whether lambda, r, C, gains and scale are given; all NaN otherwise.
         reason: a sentence why not, or "".
         notes: on how the model had to be run.
     """
@@ -127,7 +127,8 @@ def layer_statistics(encoder: Encoder, texts: Sequence[str], *, prompt: str = ""
     if pre_norm:
         notes += (f"{encoder.ref.model_id} normalises what attention reads: lambda refers to the normalised input.",)
     lengths = np.array([len(x) for x in tokenised.ids], dtype=np.int64)
-    table.arrays["lambda_"][lengths <= 1] = 0
+    if adapter is not None:
+        table.arrays["lambda_"][lengths <= 1] = 0
     return LayerStatistics(**{name: frozen(array) for name, array in table.arrays.items()}, n_tokens=frozen(lengths),
                            cut=frozen(tokenised.cut), unknown_share=tokenised.unknown_share, pre_norm=pre_norm,
                            available=adapter is not None, reason=reason, notes=notes)
@@ -138,7 +139,8 @@ class _Table:
 
     def __init__(self, encoder: Encoder, n_texts: int, adapter: Adapter | None, inequality: bool) -> None:
         self.encoder, self.adapter, self.inequality = encoder, adapter, inequality
-        n_layers, n_heads = encoder.n_layers, adapter.n_heads if adapter else 0
+        n_layers, n_heads = encoder.n_layers, getattr(encoder.model.config, "num_attention_heads", 0)
+        n_heads = n_heads if isinstance(n_heads, int) else 0  # some configurations tell it layer by layer, or not at all
         self.arrays = {name: np.full((n_texts, n_layers), np.nan) for name in PER_LAYER} \
             | {name: np.full((n_texts, n_layers + 2), np.nan) for name in PER_STATE} \
             | {"lambda_": np.full((n_texts, n_layers, n_heads), np.nan)}

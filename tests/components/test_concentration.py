@@ -160,8 +160,8 @@ def test_a_small_spread_round_a_long_mean_is_kept():
 def only_states(found, whole, reason):
     """Spread and cosine are there and right, the rest is not, and a sentence says why."""
     assert not found.available and found.reason.startswith("lambda, r and C are not available for ") and reason in found.reason
-    assert found.lambda_.shape[2] == 0 and all(np.isnan(getattr(found, name)).all() for name in PER_LAYER)
-    assert not found.pre_norm
+    assert all(np.isnan(getattr(found, name)).all() for name in ("lambda_", *PER_LAYER))
+    assert found.lambda_.shape == whole.lambda_.shape and not found.pre_norm
     for name in PER_STATE:
         np.testing.assert_allclose(getattr(found, name), getattr(whole, name), rtol=1e-5, atol=1e-6, err_msg=name)
 
@@ -201,6 +201,7 @@ def test_attentions_not_available(tmp_path, monkeypatch):
 @pytest.mark.parametrize("family", ["gpt2", "albert"])
 def test_a_family_without_adapter(family, tiny):
     found = layer_statistics(tiny(family), TEXTS)
+    assert found.lambda_.shape == (8, 2, 4)
     assert found.spread.shape == (8, 4) and np.isfinite(found.spread).all()
     only_states(found, found, f"models of the family {family} keep")
     states = tiny(family).token_states(TEXTS, [1, "final"]).states
