@@ -24,6 +24,8 @@ TITLES = {"lambda": "Attention contraction λ", "r": "Residual ratio r", "C": "T
           "residual_gain": "Spread after the sum S(Y)/S(H)", "scale": "Theorem 1's scale (1+√λ)² r C", "socm": "Mean SOCM"}
 MAIN = ("lambda", "r", "C", "normalized_spread", "mean_cosine", "socm")
 MORE = ("attention_gain", "residual_gain", "scale", "mean_cosine_no_self")
+LEVELLED = ("lambda", "C", "attention_gain", "residual_gain")
+"""Ratios of spread to spread: below 1 it shrinks."""
 EXTREMES = 8
 FINAL_STEP = 0.6
 """How far beyond the last layer "final" is drawn, in layers, where the model normalises once more."""
@@ -130,7 +132,8 @@ def _panel(data: Layers, quantity: str, published: bool) -> Panel:
         depth = np.array([layer / last if data.relative else layer for layer, _ in points], dtype=float)
         lines.append(Line(model, PUBLISHED, 0, tuple(layer for layer, _ in points), depth,
                           tuple(Interval(value, None, None, 0, "") for _, value in points)))
-    return Panel(TITLES[quantity], tuple(lines), "Not available for these models" if not lines else "")
+    return Panel(TITLES[quantity], tuple(lines), "Not available for these models" if not lines else "",
+                 1.0 if quantity in LEVELLED else None)
 
 
 def _line(data: Layers, one: ModelLayers, layers: Sequence[Layer], means: Sequence[Interval]) -> Line:
@@ -142,9 +145,7 @@ def _line(data: Layers, one: ModelLayers, layers: Sequence[Layer], means: Sequen
 
 def _pair_lines(data: Layers, one: ModelLayers) -> list[Line]:
     """SOCM by layer, and below which Theorem 2 says its mean must lie."""
-    layers = [layer for layer in (*range(one.curves.n_layers + 1), FINAL) if one.curves.meta["pairs"][str(layer)]["means"]]
-    if not layers:
-        return []
+    layers: list[Layer] = [*range(one.curves.n_layers + 1), FINAL]
     found = [one.curves.pairs(layer) for layer in layers]
     measured = _line(data, one, layers, [means["socm"] for means in found])
     ceiling = _line(data, one, layers, [means["socm_ceiling"] for means in found])

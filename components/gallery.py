@@ -1,7 +1,8 @@
 """Results that come with the project, so that a first visit computes nothing.
 
-The gallery is a result store inside ``data/`` that is only read. Its pair maps hold every pair's d_mu and d_sigma in
-float32 (a relative rounding of 6e-8, far below what a page shows); everything else is as computed.
+The gallery is a result store inside ``data/`` that is only read. Its pair maps hold every pair's d_mu and d_sigma, and its
+layers every text's values, in float32 (a relative rounding of 6e-8, far below what a page shows); everything else is as
+computed.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from components.corpora import DATA_DIR, bundled_names, load_corpus, load_pairs
+from components.layer_curves import QUANTITIES, LayerOptions
+from components.layer_pipeline import compute_layers
 from components.models import EMBEDDED, bundled_models, resolve_model
 from components.pair_map import PairOptions
 from components.pipeline import compute_pair_list, compute_pair_map
@@ -20,7 +23,7 @@ from components.store import ResultStore, StoredResult
 from components.types import Progress, no_progress
 
 GALLERY_DIR = DATA_DIR / "gallery"
-HALVED = ("d_mu", "d_sigma")
+HALVED = {"pair_map": ("d_mu", "d_sigma"), "pair_list": (), "layers": QUANTITIES}
 
 
 def gallery_models() -> tuple[str, ...]:
@@ -45,8 +48,11 @@ def build_gallery(work: ResultStore, target: Path = GALLERY_DIR, *, models: Sequ
     for name in gallery_models() if models is None else models:
         ref = resolve_model(name)
         for corpus_name in bundled_names("corpus"):
-            found = compute_pair_map(load_corpus(corpus_name), ref, PairOptions(), store=work, progress=progress)
+            corpus = load_corpus(corpus_name)
+            found = compute_pair_map(corpus, ref, PairOptions(), store=work, progress=progress)
             yield name, corpus_name, _copy(found, gallery)
+            layers = compute_layers(corpus, ref, LayerOptions(), store=work, progress=progress)
+            yield name, f"{corpus_name}, layers", _copy(layers, gallery)
         for list_name in bundled_names("pairs"):
             listed = compute_pair_list(load_pairs(list_name), ref, PairOptions(), store=work, progress=progress)
             yield name, list_name, _copy(listed, gallery)
@@ -54,8 +60,8 @@ def build_gallery(work: ResultStore, target: Path = GALLERY_DIR, *, models: Sequ
 
 
 def _copy(found: StoredResult, gallery: ResultStore) -> int:
-    large = found.key.kind == "pair_map"
-    arrays = {name: array.astype(np.float32) if large and name in HALVED else array
+    halved = HALVED[found.key.kind]
+    arrays = {name: array.astype(np.float32) if name in halved else array
               for name, array in found.arrays.items()}
     gallery.put(found.key, arrays, {**found.meta, "from_gallery": True}, found.seconds)
     return sum(array.nbytes for array in arrays.values())

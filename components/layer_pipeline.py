@@ -38,8 +38,8 @@ def compute_layers(corpus: Corpus, ref: ModelRef, options: LayerOptions, *, stor
         DataError, ModelError, StoreError: with a sentence.
         Cancelled: the event was set; nothing was stored.
     """
-    if not corpus.texts:
-        raise DataError("texts", "must be one or more", "0", "add a text")
+    if len(corpus.texts) < 2:
+        raise DataError("texts", "must be two or more, since SOCM compares them", str(len(corpus.texts)), "add a text")
     key = layers_key(corpus, ref, options)
     found = store.get(key)
     if found is not None:
@@ -69,11 +69,9 @@ def compute_layers(corpus: Corpus, ref: ModelRef, options: LayerOptions, *, stor
 
 def _pairs_by_layer(encoder: Encoder, texts: Sequence[str], options: LayerOptions, progress: Progress,
                     cancelled: CancelEvent | None) -> tuple[dict[str, Any], int]:
-    """Layer -> means over pairs, and the number of pairs; none for a single text."""
+    """Layer -> means over pairs, and the number of pairs."""
     from components.moments import text_moments
 
-    if len(texts) < 2:
-        return {str(layer): {"means": {}} for layer in encoder.layers}, 0
     tokens = sum(len(ids) for ids in encoder.tokenise(texts, options.prompt).ids)
     at_once = max(1, STATES_BYTES // max(1, tokens * encoder.dim * 4))
     out, n_pairs = {}, 0

@@ -118,5 +118,6 @@ def links() -> None:
             ("map", "All 499,500 pairs at the final layer", {}),
             ("map", "The same pairs at layer 3 of 6", {state.LAYER: "3"}),
             ("map", "Paraphrases, negations, translations", {"labelled": "true"}),
+            ("layers", "Where tokens gather, layer by layer", {}),
             ("pair", "Two sentences with nearly one mean", {"a": "316", "b": "687"})):
         st.page_link(navigation.page(path), label=label, icon=":material/arrow_forward:", query_params=base | more)

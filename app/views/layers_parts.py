@@ -53,10 +53,9 @@ def headline(data: Layers, layer: Layer) -> None:
         widgets.number(columns[1], "Mean token cosine", cosine.value, f"{widgets.spread_of(cosine)}; without self-pairs",
                        "Cosine of two different tokens of a text, averaged; the paper's curve includes each token with itself.")
         pairs = curves.pairs(layer)
-        if pairs:
-            widgets.number(columns[2], "Mean SOCM", pairs["socm"].value, f"{widgets.spread_of(pairs['socm'])}; "
-                           f"below {caption_number(pairs['socm_ceiling'].value)}",
-                           "SOCM over pairs at this layer; Theorem 2 puts its mean below the mean of (1 − $d_\\mu$)(tr Σ₁ + tr Σ₂)/4.")
+        widgets.number(columns[2], "Mean SOCM", pairs["socm"].value,
+                       f"{widgets.spread_of(pairs['socm'])}; below {caption_number(pairs['socm_ceiling'].value)}",
+                       "SOCM over pairs at this layer; Theorem 2 puts its mean below the mean of (1 − $d_\\mu$)(tr Σ₁ + tr Σ₂)/4.")
         if curves.available:
             heads = curves.heads()
             widgets.number(columns[3], "Heads with λ of 1 or more", int((heads >= 1).sum()),
@@ -66,9 +65,9 @@ def headline(data: Layers, layer: Layer) -> None:
 
 def curves(data: Layers, layer: Layer, theme: ChartTheme, *, published: bool) -> None:
     """Small multiples on one layer axis."""
-    _panels(data, MAIN, layer, theme, published=published, key="layer_curves")
-    st.caption(caption(data) + " SOCM: dotted, the mean's ceiling after Theorem 2"
-               + (f"; {data.first.curves.pairs_in_words}." if data.first.curves.meta["n_pairs"] else "."))
+    with st.container(key="curves"):
+        _panels(data, MAIN, layer, theme, published=published, key="layer_curves")
+    st.caption(f"{caption(data)} SOCM: {data.first.curves.pairs_in_words}; dotted, the ceiling of its mean after Theorem 2.")
     reasons = {one.name: one.curves.reason for one in data.models if not one.curves.available}
     for name, reason in reasons.items():
         st.info(widgets.plain(f"λ, r and C are not available for {name}: {reason}"))

@@ -44,11 +44,15 @@ class Line:
 
 @dataclass(frozen=True)
 class Panel:
-    """A quantity: its name in words with its symbol, and its lines; ``missing`` says why there is none."""
+    """A quantity: its name in words with its symbol, and its lines; ``missing`` says why there is none.
+
+    ``level`` is a value that parts growing from shrinking, drawn as a line.
+    """
 
     title: str
     lines: tuple[Line, ...]
     missing: str = ""
+    level: float | None = None
 
 
 def layer_panels(panels: Sequence[Panel], theme: ChartTheme, *, axis: str, chosen: float | None = None,
@@ -67,22 +71,25 @@ def layer_panels(panels: Sequence[Panel], theme: ChartTheme, *, axis: str, chose
     columns = 1 if narrow else min(3, max(1, len(panels)))
     rows = max(1, -(-len(panels) // columns))
     row_height = PANEL_NARROW if narrow else PANEL_WIDE
-    head, foot = 44, 46
+    head, foot = 62, 46
     height = rows * row_height + head + foot
     fig = make_subplots(rows, columns, shared_xaxes=True, horizontal_spacing=0.07,
                         vertical_spacing=0 if rows == 1 else 40 / (height - head - foot),
-                        subplot_titles=[html.escape(p.title, quote=False).replace("&lt;sub&gt;", "<sub>")
-                                        .replace("&lt;/sub&gt;", "</sub>") for p in panels])
+                        subplot_titles=[html.escape(p.title, quote=False) for p in panels])
     fig.update_layout(template=style.template(theme, scale=scale))
     named: set[str] = set()
     for k, panel in enumerate(panels):
         row, column = k // columns + 1, k % columns + 1
         for line in panel.lines:
-            _draw(fig, line, theme, row, column, panel.title, first=line.model not in named)
-            named.add(line.model)
+            shown = PUBLISHED if line.role == PUBLISHED else line.model
+            _draw(fig, line, theme, row, column, panel.title, first=shown not in named)
+            named.add(shown)
         if not panel.lines:
             fig.add_annotation(text=_folded(panel.missing), showarrow=False, x=0.5, y=0.5, row=row, col=column,
                                xref="x domain", yref="y domain", font={"color": theme.secondary})
+        if panel.level is not None and panel.lines:
+            fig.add_hline(y=panel.level, row=row, col=column, name="level", layer="below",  # type: ignore[arg-type]
+                          line={"color": theme.secondary, "width": 1})
         if chosen is not None and panel.lines:
             fig.add_vline(x=chosen, row=row, col=column, name=CHOSEN, layer="below",  # type: ignore[arg-type]
                           line={"color": theme.secondary, "width": 1, "dash": "dot"})
@@ -128,14 +135,17 @@ def _draw(fig: go.Figure, line: Line, theme: ChartTheme, row: int, column: int, 
                         legendgroup=line.model, name="", **where)
     dash = {BACKBONE: "dash", TUNED: "solid"}.get(line.role, "dot")
     measured = line.role in (BACKBONE, TUNED)
-    marker = {"size": 7 if measured else 5, "color": theme.paper if line.role == BACKBONE else colour,
+    marker = {"size": 7 if measured else 3, "color": theme.paper if line.role == BACKBONE else colour,
               "line": {"color": colour, "width": 1.5}}
     name = html.escape(line.model, quote=False)
     words = "as published" if line.role == PUBLISHED else ""
     hover = [f"{name}, {_layer(layer)}<br>{title} {caption_number(m.value)} "
              f"{interval_text(m.low, m.high) or words}".rstrip() + (f"<br>{m.n:,} {m.of}" if m.n else "")
              for layer, m in zip(line.layers, line.means, strict=True)]
-    fig.add_scatter(x=x, y=mean, mode="lines+markers" if line.role != BOUND else "lines", name=name, legendgroup=line.model,
+    # Eight published models would fill the legend; which is which, the points say.
+    entry = "published, named at their points" if line.role == PUBLISHED else name
+    fig.add_scatter(x=x, y=mean, mode="lines+markers" if line.role != BOUND else "lines", name=entry,
+                    legendgroup=PUBLISHED if line.role == PUBLISHED else line.model,
                     showlegend=first and line.role != BOUND, hovertext=hover, hovertemplate="%{hovertext}<extra></extra>",
                     line={"color": colour, "width": 2 if measured else 1.25, "dash": dash}, marker=marker,
                     customdata=[[line.model, str(layer)] for layer in line.layers] if measured else None,
@@ -150,9 +160,8 @@ def layer_panels_alt(panels: Sequence[Panel]) -> str:
     """The figure in words, for ``alt=``: first and last value of each measured line."""
     said = []
     for panel in panels:
-        plain = panel.title.replace("<sub>", "").replace("</sub>", "")
         parts = [f"{line.model} from {caption_number(line.means[0].value)} at {_layer(line.layers[0])} to "
                  f"{caption_number(line.means[-1].value)} at {_layer(line.layers[-1])}"
                  for line in panel.lines if line.role in (BACKBONE, TUNED) and line.means]
-        said.append(f"{plain}: {'; '.join(parts) or panel.missing or 'nothing to draw'}.")
+        said.append(f"{panel.title}: {'; '.join(parts) or panel.missing or 'nothing to draw'}.")
     return " ".join(said)
