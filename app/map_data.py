@@ -95,6 +95,10 @@ class MapData:
         """The model's revision, or its files' digest, to ten digits."""
         return self.request.key.model_revision.removeprefix("sha256:")[:10]
 
+    def signature(self, *more: object) -> str:
+        """Names what a figure of this map is drawn from, together with what else it depends on."""
+        return repr((self.request.key.digest, self.corpus.name, hash(self.corpus.labels), self.chosen, *more))
+
     def mean(self, name: str) -> Interval:
         """Mean of a quantity: as stored, or over the filtered pairs."""
         return self.pairs.mean(name) if self.filtered else self.result.means[name]

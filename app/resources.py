@@ -5,7 +5,9 @@ Keys are names, digests and numbers, never arrays; what is handed out is shared 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
@@ -113,6 +115,16 @@ def stored_layers(digest: str, _key: ResultKey) -> LayerCurves:
     """
     found = _stored(_key)
     return LayerCurves.from_stored(found.arrays, {**found.meta, "versions": dict(found.versions)})
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def drawn(signature: str, _draw: Callable[[], tuple[Any, str]]) -> tuple[Any, str]:
+    """A figure and its words, drawn once for all visitors who ask for the same one (a tenth of a second).
+
+    Args:
+        signature: everything that the figure depends on.
+    """
+    return _draw()
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)

@@ -6,7 +6,7 @@ from functools import partial
 
 import streamlit as st
 
-from app import navigation, state, tables, viewport, widgets
+from app import navigation, resources, state, tables, viewport, widgets
 from app.map_data import Labelled, MapData, by_length
 from app.views.map_controls import Plane
 from app.views.map_figures import CHART, draw, drawn_note
@@ -46,7 +46,8 @@ def figure(data: MapData, plane: Plane, theme: ChartTheme, labelled: Labelled | 
     # Keys of their own: a figure that changes its form under one key would keep the other form's zoom.
     key = "narrow" if narrow else "wide"
     with st.container(key=key):
-        drawn, alt = draw(data, plane, theme, narrow=narrow, box=state.box(), labelled=labelled)
+        drawn, alt = resources.drawn(data.signature(plane, theme.name, narrow, state.box(), labelled is not None),
+                                     partial(draw, data, plane, theme, narrow=narrow, box=state.box(), labelled=labelled))
         name = f"map_{key}"
         # On a phone the tools would lie over the plane.
         config = {**CHART, "displayModeBar": False} if narrow else CHART
