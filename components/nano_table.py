@@ -94,7 +94,10 @@ def table(seeds: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[Row]:
         plain = [quantities(one) for one in every]
         for name in plain[0]:
             values = tuple(one[name] for one in plain)
-            yield Row(model, name, mean_interval(np.array(values), "seeds", least=LEAST), values)
+            # A backbone that all seeds start from has no chance of its own to show.
+            alike = len(set(values)) == 1
+            over = Interval(values[0], None, None, 1, "seeds") if alike else mean_interval(np.array(values), "seeds", least=LEAST)
+            yield Row(model, name, over, values)
 
 
 def differences(seeds: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[Difference]:

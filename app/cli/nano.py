@@ -79,9 +79,9 @@ def table(
         writer.writerow(["model", "minus", "quantity", "mean", "low_over_seeds", "high_over_seeds", "low_over_questions",
                          "high_over_questions"])
         writer.writerows([row.model, row.other, row.quantity, *_ends(row.over_seeds),
-                          *(_ends(row.over_questions)[1:] if row.over_questions else ("", ""))] for row in differences(seeds))
+                          *(_ends(row.over_questions)[1:] if row.over_questions else ("none", "none"))] for row in differences(seeds))
     typer.echo(f"{out / 'seeds.csv'}: {len(folders)} seeds.")
 
 
 def _ends(value: Interval) -> tuple[str, str, str]:
-    return f"{value.value:.6g}", *("" if end is None else f"{end:.6g}" for end in (value.low, value.high))  # type: ignore[return-value]
+    return f"{value.value:.6g}", *("none" if end is None else f"{end:.6g}" for end in (value.low, value.high))  # type: ignore[return-value]
