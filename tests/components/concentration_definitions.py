@@ -138,9 +138,14 @@ def state_of(x: np.ndarray) -> dict[str, float]:
             "mean_cosine": both[0], "mean_cosine_no_self": both[1]}
 
 
-def by_definition(model: PlainModel, texts: list[np.ndarray]) -> dict[str, np.ndarray]:
+def gains_of(model: PlainModel) -> list[list[float]]:
+    """The largest gain of each head at each layer."""
+    return [[largest_gain(*head) for head in model.heads(layer)] for layer in range(1, model.n_layers + 1)]
+
+
+def by_definition(model: PlainModel, texts: list[np.ndarray], gains: list[list[float]] | None = None) -> dict[str, np.ndarray]:
     """Every array of ``LayerStatistics`` for the texts' token numbers."""
-    gains = [[largest_gain(*head) for head in model.heads(layer)] for layer in range(1, model.n_layers + 1)]
+    gains = gains or gains_of(model)
     rows = []
     for ids in texts:
         layers, final = model.run(ids)
