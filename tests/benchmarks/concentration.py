@@ -2,12 +2,12 @@
 
 The loop takes the definitions as they stand, in float32: one text at a time through the same model with its attentions and
 hidden states, then head by head the product with P, and layer by layer means, distances and the matrix of cosines. Each
-head's sigma_max is left out of its time and counted in ours. "In passes as published" adds the forward passes of the published
-scripts: lambda, r and C have one each, text by text, with every layer run twice (by module and by hand, to compare),
-spread and cosine one each, in batches. On a CPU the model itself takes most of the time whichever way it is run, so its
-token states alone are timed too: nothing that runs it can be faster. The loop that the tests hold the values against, in
-float64 and with the always-valid inequality, stands beside ours with that inequality. Quote the ratios; where other work shares the cores, look at
-the range of the rounds.
+head's sigma_max is left out of its time and counted in ours. "In passes as published" adds the forward passes of the
+published scripts: lambda, r and C have one each, text by text, with every layer run twice (by module and by hand, to
+compare), spread and cosine one each, in batches. On a CPU the model itself takes most of the time whichever way it is run,
+so its token states alone are timed too: nothing that runs it can be faster. The loop that the tests hold the values
+against, in float64 and with the always-valid inequality, stands beside ours with that inequality. Quote the ratios; where
+other work shares the cores, look at the range of the rounds.
 """
 
 from __future__ import annotations
