@@ -44,7 +44,8 @@ WATCH = """(() => {
   new MutationObserver(look).observe(document, {subtree: true, childList: true, attributes: true});
 })();"""
 PAGES = {"one word": ("/", "h1"), "empty figure": ("/", ".js-plotly-plot .main-svg"),
-         "map": ("/map", ".st-key-wide .js-plotly-plot .main-svg")}
+         "map": ("/map", ".st-key-wide .js-plotly-plot .main-svg"),
+         "layers": ("/layers", ".st-key-curves .js-plotly-plot .main-svg")}
 
 
 class Browser:
@@ -127,7 +128,7 @@ def main() -> None:
         figure, figure_url = serve([*run, "figure.py"], folder, name)
         page, page_url = serve([*run, str(ROOT / "app" / "server.py")], ROOT, name)
         browser = Browser(str(folder / "profile"))
-        urls = {"one word": word_url, "empty figure": figure_url, "map": page_url}
+        urls = {"one word": word_url, "empty figure": figure_url, "map": page_url, "layers": page_url}
         try:
             for fresh in (True, False):
                 times: dict[str, list[dict[str, float]]] = {name: [] for name in PAGES}
