@@ -111,7 +111,8 @@ def chosen() -> dict[str, str]:
     Streamlit takes defaults out of an address and enters the shorter one into the history, which Back would then show.
     """
     usual = {state.CORPUS: next(iter(resources.corpus_files())), state.MODEL: EMBEDDED, state.LAYER: FINAL, state.SPECIAL: "true"}
-    now = {key: str(st.session_state[key]) for key in usual} | {state.SPECIAL: str(bool(st.session_state[state.SPECIAL])).lower()}
+    there = {key: st.session_state.get(key, value) for key, value in usual.items()}  # a page need not have all of them
+    now = {key: str(value).lower() if key == state.SPECIAL else str(value) for key, value in there.items()}
     return {key: value for key, value in now.items() if value != usual[key]}
 
 

@@ -14,6 +14,7 @@ from components.charts.layer_panels import layer_panels, layer_panels_alt
 from components.charts.style import LIGHT, ChartTheme, caption_number
 from components.charts.text_shares import text_shares, text_shares_alt
 from components.charts.titles import add_title
+from components.files import plural
 from components.pair_map import UNKNOWN_WARNING
 from components.types import FINAL, Layer
 
@@ -87,7 +88,7 @@ def caption(data: Layers) -> str:
     models = ", ".join(f"{widgets.plain(one.name)} (revision {one.revision}, {one.curves.n_layers} layers)" for one in data.models)
     meta = data.first.curves.meta
     parts = [f"{widgets.plain(data.corpus.name)}: {data.first.curves.n_texts:,} texts, all tokens, special ones included", models,
-             f"{meta['n_cut']:,} texts cut at {meta['max_length']} tokens" if meta["n_cut"] else "no text cut"]
+             f"{plural(meta['n_cut'], 'text')} cut at {meta['max_length']} tokens" if meta["n_cut"] else "no text cut"]
     if meta["unknown_share"] > UNKNOWN_WARNING:
         parts.append(f"{meta['unknown_share']:.1%} of tokens unknown: read nothing into these numbers")
     return "; ".join(parts) + "."

@@ -12,6 +12,7 @@ from app.views.map_controls import Plane
 from app.views.map_figures import CHART, draw, drawn_note
 from components.charts.length_curve import length_curve, length_curve_alt
 from components.charts.style import ChartTheme, caption_number, interval_text
+from components.files import plural
 from components.pair_map import UNKNOWN_WARNING
 from components.pair_selection import box_rows
 
@@ -62,7 +63,7 @@ def caption(data: MapData) -> str:
     parts = [f"{widgets.plain(data.corpus.name)}: {data.result.n_texts:,} texts, {data.pairs_in_words}",
              f"{widgets.plain(data.request.key.model_id)} (revision {data.revision}), {data.layer_in_words}",
              data.special_in_words,
-             f"{meta['n_cut']:,} texts cut at {meta['max_length']} tokens" if meta["n_cut"] else "no text cut",
+             f"{plural(meta['n_cut'], 'text')} cut at {meta['max_length']} tokens" if meta["n_cut"] else "no text cut",
              f"{meta['unknown_share']:.1%} of tokens unknown" if meta["unknown_share"] else "no token unknown"]
     if meta["unknown_share"] > UNKNOWN_WARNING:
         parts.append(f"more than {UNKNOWN_WARNING:.0%} unknown tokens: read nothing into these numbers")

@@ -15,6 +15,7 @@ from components.corpora import load_corpus
 from components.layer_curves import LayerCurves, LayerOptions
 from components.layer_pipeline import compute_layers, layers_key
 from components.models import resolve_model
+from tests.components import tiny_models
 
 MODELS = ("all-MiniLM-L6-v2", "nano-backbone")
 
@@ -23,15 +24,19 @@ MODELS = ("all-MiniLM-L6-v2", "nano-backbone")
 def stored(tmp_path_factory):
     """A store with 40 sentences' layers under both models."""
     folder = tmp_path_factory.mktemp("layers")
-    file, short = folder / "forty.txt", folder / "short.txt"
+    file, short, odd = folder / "forty.txt", folder / "short.txt", folder / "odd.txt"
     file.write_text("\n".join(load_corpus("encyclopedia").texts[:40]) + "\n", encoding="utf-8")
     short.write_text("Rain.\nSnow.\n", encoding="utf-8")
+    odd.write_text("Rain.\nthe the the the\n" + "far home " * 300 + "\n", encoding="utf-8")
+    tiny_models.save("albert", folder / "albert")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("POOLSCOPE_STORE", str(folder / "store"))
-        patch.setenv("POOLSCOPE_TEXTS", f"{file},{short}")
+        patch.setenv("POOLSCOPE_TEXTS", f"{file},{short},{odd}")
+        patch.setenv("POOLSCOPE_MODELS", str(folder / "albert"))
         settings.cache_clear()
-        for name in MODELS:
+        for name in (*MODELS, str(folder / "albert")):
             compute_layers(load_corpus(file), resolve_model(name), LayerOptions(), store=settings().open_store())
+        compute_layers(load_corpus(odd), resolve_model(MODELS[0]), LayerOptions(), store=settings().open_store())
         yield file
     settings.cache_clear()
 
@@ -91,6 +96,22 @@ def test_a_layer_in_the_link_sets_headline_distribution_and_texts(stored):
 def test_a_block_quantity_at_final_says_which_layers_have_it(stored):
     page = open_layers(over="C")
     assert any("choose a layer from 1 to 6" in element.value for element in page.info)
+
+
+def test_a_model_whose_attention_cannot_be_followed_shows_the_rest_and_says_why(stored):
+    page = open_layers(model="albert", **{"with": "nano-backbone"})
+    assert any("λ, r and C are not available for albert" in element.value.replace("\\", "") for element in page.info)
+    assert metrics(page)["Normalised spread"] and "Heads with λ of 1 or more" not in metrics(page)
+    spec = json.loads(page.get("plotly_chart")[0].proto.spec)
+    assert any(trace.get("name") == "albert" for trace in spec["data"]) and len(page.get("plotly_chart")) == 2
+    only = open_layers(model="albert", over="r", **{"with": []})
+    assert any("not available for this model" in element.value for element in only.info)
+
+
+def test_one_word_equal_words_and_a_text_over_the_limit(stored):
+    page = open_layers(corpus="odd.txt", **{"with": []})
+    assert any("1 text cut at 256 tokens" in element.value for element in page.caption)
+    assert metrics(page)["Normalised spread"] != "–" and any("no interval below 6 texts" in element.value for element in page.caption)
 
 
 def test_published_curves_are_off_until_asked_for(stored):
