@@ -59,3 +59,13 @@ def keep_layer(chart_key: str, layer_of: Callable[[str, str], str]) -> None:
     data = points[0].get("customdata") if points else None
     if data:
         st.session_state[LAYER] = layer_of(str(data[0]), str(data[1]))
+
+
+def toggle_clicked(chart_key: str, list_key: str) -> None:
+    """Callback of a figure of models: the model clicked goes into a list, or out of it."""
+    points = st.session_state[chart_key].get("selection", {}).get("points", [])
+    data = points[0].get("customdata") if points else None
+    if data:
+        there = list(st.session_state.get(list_key, []))
+        name = str(data[0])
+        st.session_state[list_key] = [one for one in there if one != name] if name in there else [*there, name]

@@ -52,7 +52,7 @@ def compute_layers(corpus: Corpus, ref: ModelRef, options: LayerOptions, *, stor
     got = layer_statistics(encoder, corpus.texts, prompt=options.prompt, progress=progress, cancelled=cancelled)
     seconds["layers"] = time.perf_counter() - start
     start = time.perf_counter()
-    pairs, n_pairs = _pairs_by_layer(encoder, corpus.texts, options, progress, cancelled)
+    pairs, n_pairs, dims = _pairs_by_layer(encoder, corpus.texts, options, progress, cancelled)
     seconds["pairs"] = time.perf_counter() - start
     columns = {LAMBDA: got.lambda_, "r": got.r, "C": got.c, "attention_gain": got.attention_gain,
                "residual_gain": got.residual_gain, "scale": got.scale, "normalized_spread": got.normalized_spread,
@@ -61,6 +61,7 @@ def compute_layers(corpus: Corpus, ref: ModelRef, options: LayerOptions, *, stor
     arrays = {name: np.asarray(array, np.float64) for name, array in columns.items()} | {"n_tokens": got.n_tokens}
     meta = {"n_texts": len(corpus.texts), "n_layers": encoder.n_layers, "n_heads": got.lambda_.shape[2], "dim": encoder.dim,
             "available": got.available, "reason": got.reason, "pre_norm": got.pre_norm, "pairs": pairs, "n_pairs": n_pairs,
+            "effective_dims": dims,
             "corpus": corpus.name, "device": encoder.device, "notes": list(corpus.notes),
             **token_notes(encoder.tokenise(corpus.texts, options.prompt), got.notes)}
     progress(0, 0, "Storing the result")
@@ -68,13 +69,15 @@ def compute_layers(corpus: Corpus, ref: ModelRef, options: LayerOptions, *, stor
 
 
 def _pairs_by_layer(encoder: Encoder, texts: Sequence[str], options: LayerOptions, progress: Progress,
-                    cancelled: CancelEvent | None) -> tuple[dict[str, Any], int]:
-    """Layer -> means over pairs, and the number of pairs."""
+                    cancelled: CancelEvent | None) -> tuple[dict[str, Any], int, list[float | None]]:
+    """Layer -> means over pairs; the number of pairs; both effective dims of what mean pooling makes of the final layer."""
     from components.moments import text_moments
+    from components.probe import pooled
+    from components.spread import effective_dims
 
     tokens = sum(len(ids) for ids in encoder.tokenise(texts, options.prompt).ids)
     at_once = max(1, STATES_BYTES // max(1, tokens * encoder.dim * 4))
-    out, n_pairs = {}, 0
+    out, n_pairs, dims = {}, 0, (float("nan"), float("nan"))
     waiting = list(encoder.layers)
     while waiting:
         group, waiting = waiting[:at_once], waiting[at_once:]
@@ -82,10 +85,13 @@ def _pairs_by_layer(encoder: Encoder, texts: Sequence[str], options: LayerOption
                                        progress=lambda done, total, _: progress(done, total, "Encoding texts for SOCM"))
         for layer in group:
             progress(_place(encoder, layer), len(encoder.layers), "SOCM by layer")
-            moments = text_moments(encoded.states.pop(layer), device=scan_device(encoder.device), names=texts)  # type: ignore[attr-defined]
+            states = encoded.states.pop(layer)  # type: ignore[attr-defined]
+            if layer == FINAL:
+                dims = effective_dims(pooled(states, "mean"))
+            moments = text_moments(states, device=scan_device(encoder.device), names=texts)
             means, n_pairs = _means(moments, options, cancelled)
             out[str(layer)] = {"means": means}
-    return out, n_pairs
+    return out, n_pairs, [value if np.isfinite(value) else None for value in dims]
 
 
 def _place(encoder: Encoder, layer: Layer) -> int:

@@ -1,0 +1,109 @@
+"""The Models page run by Streamlit's own test harness, over the published table and the results that come along."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from app.settings import settings
+from components.models import EMBEDDED
+from components.published import models
+from tests.test_import_rules import ROOT
+
+
+@pytest.fixture(scope="module", autouse=True)
+def own_store(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("POOLSCOPE_STORE", str(tmp_path_factory.mktemp("models") / "store"))
+        settings.cache_clear()
+        yield
+    settings.cache_clear()
+
+
+@pytest.fixture(autouse=True)
+def fresh_caches():
+    st.cache_resource.clear()
+    yield
+    st.cache_resource.clear()
+
+
+def open_models(**query: str | list[str]) -> AppTest:
+    page = AppTest.from_file("../../app/main.py", default_timeout=30)
+    for name, value in query.items():
+        page.query_params[name] = value
+    page.run()
+    page.switch_page("views/models.py").run()
+    assert not page.exception
+    return page
+
+
+def metrics(page: AppTest) -> dict[str, str]:
+    return {metric.label: metric.value for metric in page.metric}
+
+
+def test_the_published_correlation_with_what_a_careful_reader_asks():
+    page = open_models()
+    assert metrics(page) == {"Spearman's ρ": "−0.678", "p by permutation": metrics(page)["p by permutation"],
+                             "Pearson's r": "−0.455", "Models": "12"}
+    captions = " ".join(element.value for element in page.caption)
+    assert "Student's t gives 0.0153" in captions and "in 4 families" in captions and "bias" in captions
+    said = next(element.value for element in page.markdown if "What this shows" in element.value)
+    assert "cannot tell it from none" in said
+    spec = json.loads(page.get("plotly_chart")[0].proto.spec)
+    assert sum(len(trace["x"]) if isinstance(trace["x"], list) else 0 for trace in spec["data"]) == 12
+
+
+@pytest.mark.parametrize(("query", "rho", "n"), [
+    ({"subset": "Contrastive only"}, "−0.690", "8"), ({"subset": "Backbones only"}, "0.400", "4"),
+    ({"measure": "SOCM, hard negatives"}, "−0.762", "12"), ({"measure": "Last-layer spread"}, None, "7"),
+    ({"without": "nomic-ai/nomic-bert-2048"}, None, "11")])
+def test_subsets_measures_and_models_left_out(query, rho, n):
+    found = metrics(open_models(**query))
+    assert found["Models"] == n and rho in (None, found["Spearman's ρ"])
+
+
+def test_too_few_models_say_so():
+    ids = [model.model_id for model in models()]
+    page = open_models(without=ids[:10])
+    assert any("Fewer than 3 models are left" in element.value for element in page.markdown)
+    assert metrics(page) == {"Spearman's ρ": "–"}
+
+
+def test_exceptions_are_named_and_models_here_are_listed():
+    page = open_models()
+    assert any("rises for all\\-MiniLM\\-L12\\-v2" in element.value for element in page.caption)
+    table = page.dataframe[0].value.set_index("Model")
+    assert table.loc[EMBEDDED, "Layers"] == 6 and table.loc[EMBEDDED, "Pooling"] == "mean"
+    assert round(table.loc[EMBEDDED, "Mean SOCM"], 3) == 0.437 and np.isfinite(table.loc["nano-backbone", "Mean SOCM"])
+
+
+def test_a_score_needs_a_source_and_takes_no_part():
+    page = open_models()
+    before = metrics(page)
+    page.button[-1].click().run()
+    assert any("source of the score must be given" in element.value.replace("\\", "") for element in page.error)
+    page.text_input(key="score_source").input("a table <b>of</b> mine")
+    page.number_input(key="score_value").set_value(0.55)
+    page.button[-1].click().run()
+    assert not page.exception and metrics(page) == before
+    spec = page.get("plotly_chart")[0].proto.spec
+    assert "computed here" in spec and "<b>of" not in spec and "1 computed here" in " ".join(e.value for e in page.caption)
+
+
+@pytest.mark.parametrize("query", [{"measure": "<script>"}, {"subset": "1e999"}, {"without": ["nobody", "x" * 2000]}])
+def test_hostile_links_fall_back(query):
+    assert metrics(open_models(**query))["Models"] == "12"
+
+
+def test_the_server_loads_nothing_heavy_for_it():
+    code = ("import sys; from streamlit.testing.v1 import AppTest; page = AppTest.from_file('app/main.py', default_timeout=60);"
+            "page.run(); page.switch_page('views/models.py').run(); assert not page.exception and page.metric;"
+            "print({'torch', 'transformers', 'umap'} & set(sys.modules))")
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, timeout=120)
+    assert result.stdout.strip().endswith("set()"), result.stderr[-2000:]
