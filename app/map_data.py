@@ -30,6 +30,13 @@ EVERYTHING = Filter()
 COMPARED = ("socm", "d_mu", "d_sigma", "size", "shape", "align")
 
 
+def share_words(share: float) -> str:
+    """A share to a tenth of a per cent; 0.0% and 100.0% only where they are true."""
+    if 0 < share < 0.0005:
+        return "less than 0.1%"
+    return "more than 99.9%" if 0.9995 <= share < 1 else f"{share:.1%}"
+
+
 @dataclass(frozen=True)
 class OnePair:
     """One pair among the pairs of its map."""
@@ -46,7 +53,7 @@ class OnePair:
         value, values = self[name], self.pairs.quantity(name)
         if value is None:
             return "0/0: a text without spread"
-        return f"above {float((values < value).mean()):.1%} of the pairs"
+        return f"above {share_words(float((values < value).mean()))} of the pairs"
 
 
 @dataclass(frozen=True)

@@ -117,6 +117,16 @@ def stored_layers(digest: str, _key: ResultKey) -> LayerCurves:
     return LayerCurves.from_stored(found.arrays, {**found.meta, "versions": dict(found.versions)})
 
 
+@st.cache_resource(max_entries=32, show_spinner=False)
+def stored_tokens(digest: str, _key: ResultKey) -> StoredResult:
+    """The stored tokens of two texts (a megabyte for two sentences).
+
+    Raises:
+        NotStored: they are not in the store (any more).
+    """
+    return _stored(_key)
+
+
 @st.cache_resource(max_entries=64, show_spinner=False)
 def drawn(signature: str, _draw: Callable[[], tuple[Any, str]]) -> tuple[Any, str]:
     """A figure and its words, drawn once for all visitors who ask for the same one (a tenth of a second).

@@ -17,6 +17,7 @@ from components.pair_parts import n_pairs_of
 from components.pair_selection import Pairs
 from components.pipeline import pair_list_key, pair_map_key
 from components.store import ResultKey, StoredResult
+from components.token_pipeline import TokenOptions, tokens_key
 from components.types import Corpus, PairList
 
 
@@ -75,7 +76,23 @@ def layers(request: Request) -> LayerCurves | None:
         return None
 
 
-def _common(model_name: str, options: PairOptions | LayerOptions, key: ResultKey) -> dict[str, Any]:
+def tokens_request(pair: PairList, model_name: str) -> Request:
+    """What to ask for so that two texts' tokens under a model lie in the store; ``pair`` from ``token_pipeline.one_pair``."""
+    options = TokenOptions()
+    key = tokens_key(pair, model(model_name), options)
+    args = {"text_a": pair.texts_a[0], "text_b": pair.texts_b[0], **_common(model_name, options, key)}
+    return Request(key, "pair_tokens", args, "Look at their tokens", 4)
+
+
+def tokens(request: Request) -> StoredResult | None:
+    """The stored tokens of two texts, or None when they have to be computed first."""
+    try:
+        return resources.stored_tokens(request.key.digest, request.key)
+    except resources.NotStored:
+        return None
+
+
+def _common(model_name: str, options: PairOptions | LayerOptions | TokenOptions, key: ResultKey) -> dict[str, Any]:
     own = settings()
     return {"model": resources.model_names()[model_name], "options": asdict(options), "device": own.device,
             "allow_remote_code": list(own.allow_remote_code), "digest": key.digest}

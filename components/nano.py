@@ -196,12 +196,15 @@ def graded_correlation(encoder: Any, pooling: str) -> dict[str, Any]:
 
 def write_card(folder: Path, figures: Mapping[str, Any], seconds: float, origin: str) -> None:
     """README.md of a model: what it is, from what text, how made, and its figures with their intervals."""
-    name = folder.name
+    import torch
+
+    name, threads = folder.name, torch.get_num_threads()
     socm, retrieval = figures["socm"], figures["retrieval"]
     lines = [f"# {name}", "", f"A teaching model, made to show what training changes; it is too small for use. {origin}", "",
              "Text: Princeton WordNet 3.0 glosses and examples (WordNet licence) and the Python documentation (PSF licence), "
              "as Debian packages wordnet-base and python3-doc. Weights: float16 safetensors.", "",
-             f"Made in {seconds:.0f} s on two CPU cores.", "", "| what | value | 95% interval | n |", "|---|---|---|---|",
+             f"Made in {seconds:.0f} s with {threads} thread{'s' * (threads > 1)} of a CPU.", "",
+             "| what | value | 95% interval | n |", "|---|---|---|---|",
              f"| mean SOCM | {socm['value']:.3f} | {_ends(socm)} | {figures['n_pairs']:,} pairs of {figures['n_texts']} texts |"]
     lines += [f"| normalised spread, layer {layer} | {value['value']:.2f} | {_ends(value, 2)} | {value['n']} texts |"
               for layer, value in figures["spread"].items()]

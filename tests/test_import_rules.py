@@ -22,8 +22,8 @@ FILES = sorted(p for folder in ("app", "components") for p in (ROOT / folder).rg
 
 STORE = {"components.store", "components.store_folder", "components.result_files", "components.result_key"}
 CORPORA = {"components.published", "components.corpora", "components.files", "components.tables", "components.columns"}
-PIPELINE = {"components.pipeline", "components.gallery", "components.training_pipeline", "components.layer_pipeline", "components.nano",
-            "components.nano_settings", "components.nano_table"}
+PIPELINE = {"components.pipeline", "components.gallery", "components.training_pipeline", "components.layer_pipeline",
+            "components.token_pipeline", "components.nano", "components.nano_settings", "components.nano_table"}
 CHART_WORDS = {"components.charts.style.caption_number", "components.charts.style.interval_text"}
 """How numbers are written; sentences use it as figures do."""
 ONE_FILE = {"transformers": {"components.encoders", "components.nano_backbone", "components.training"},
@@ -31,7 +31,7 @@ ONE_FILE = {"transformers": {"components.encoders", "components.nano_backbone", 
             "datasets": {"components.training"}, "filelock": {"components.training_folder"} | STORE,
             "pydantic": {"components.recipes", "app.settings"}, "yaml": {"components.recipes"},
             "tokenizers": {"components.nano_tokens"}, "safetensors": {"components.nano_backbone"},
-            "umap": {"components.projection"}, "ranx": {"components.retrieval"}}
+            "umap": {"components.projection"}, "ot": {"components.transport"}, "ranx": {"components.retrieval"}}
 """Where each special library may be imported; a loss made for a library's trainer has to know that library, and
 who trains a model from nothing makes its classes, tokenizer and checkpoints."""
 
@@ -178,7 +178,7 @@ def test_the_pipeline_computes_only_after_a_miss(path):
 def test_figures_take_data_and_give_figures(path):
     data = {"components.errors", "components.types", "components.pair_map"}
     # A figure may name the type that it draws.
-    types = {"components.pair_selection.LengthBin"}
+    types = {"components.pair_selection.LengthBin", "components.token_pair.Projection", "components.token_pair.ellipse"}
     assert {f.name for f in imports(path) if f.module not in data and f.package in ("app", "components")
             and not f.module.startswith("components.charts")} <= types
     assert others(path) <= {"numpy", "pandas", "plotly"}

@@ -1,43 +1,43 @@
-"""Which two texts are these, and how far apart do they lie among all pairs of their corpus?"""
+"""What do the tokens of these two texts look like, and which of them carry the difference?"""
 
 import streamlit as st
 
-from app import map_data, state, widgets
-from components.charts.style import caption_number
+from app import map_data, pair_data, theme, viewport, widgets
+from app.views import pair_parts
 from components.pair_map import PairOptions
 
 st.title("How far apart do these two texts lie?")
-st.caption("The numbers of one pair of a corpus, and the share of the corpus's pairs that lie below each of them.")
+st.caption("Two texts as clouds of tokens: what the mean keeps of them is the distance of the two crosses, what it loses is how the "
+           "clouds differ around them. The share says how many of the corpus's pairs lie below a number.")
 
 with widgets.sentences():
     corpus_name, model_name = widgets.choose_corpus(), widgets.choose_model()
     options = PairOptions(layer=widgets.choose_layer(model_name), special_tokens=widgets.choose_special())
     data = map_data.load(corpus_name, model_name, options)
+    texts = pair_parts.choose_texts(corpus_name)
 
-if not isinstance(data, map_data.MapData):
-    widgets.compute_or_wait(data)
+pair_parts.show_texts(texts)
+if texts.same:
+    st.info("Both texts are one: choose two.")
+    st.stop()
+whole = data if isinstance(data, map_data.MapData) else None
+with widgets.sentences():
+    found = pair_data.load(texts.a, texts.b, model_name, pair_parts.switches(options.special_tokens, texts, model_name))
+
+if not isinstance(found, pair_data.TokenPair):
+    if texts.rows and whole:
+        pair_parts.map_numbers(whole, *texts.rows)
+    elif not isinstance(data, map_data.MapData) and texts.rows:
+        widgets.compute_or_wait(data, height=180)
+    widgets.compute_or_wait(found, height=220)
     st.stop()
 
-last = len(data.corpus.texts) - 1
-a = widgets.choose_row("Row of text A", last, state.ROW_A, key="a")
-b = widgets.choose_row("Row of text B", last, state.ROW_B, key="b")
-for column, name, row in zip(st.columns(2), "AB", (a, b), strict=True):
-    column.caption(f"Text {name}, row {row}, {data.result.n_tokens[row]} tokens")
-    column.text(data.corpus.texts[row])
-if a == b:
-    st.info("Both rows are one text: choose two.")
-    st.stop()
-
-found = data.one(a, b)
-if found is None:
-    st.info("This map does not hold every pair (it was streamed or estimated), and this one is not among those it kept.")
-    st.stop()
-with st.container(key="headline"):
-    for column, (label, value, below) in zip(st.columns(4), (
-            ("SOCM", found["socm"], found.below("socm")), ("Mean distance $d_\\mu$", found["d_mu"], found.below("d_mu")),
-            ("Covariance distance $d_\\Sigma$", found["d_sigma"], found.below("d_sigma")),
-            ("Alignment", found["align"], found.below("align"))), strict=True):
-        widgets.number(column, label, value, below, "The share says how many of the corpus's pairs have a smaller value.")
-st.caption(f"Covariance distance = size {caption_number(found['size'])} + shape {caption_number(found['shape'])}; "
-           f"{data.request.key.model_id}, {'final layer' if options.layer == 'final' else f'layer {options.layer}'}, "
-           f"{data.result.n_pairs:,} pairs.")
+with widgets.sentences():
+    pair_parts.headline(found, options.layer, whole)
+    pair_parts.plane(found, options.layer, theme.current())
+    pair_parts.strips(found, options.layer, theme.current())
+    pair_parts.through_layers(found, options.layer, theme.current())
+    pair_parts.matrices(found, options.layer, theme.current())
+    pair_parts.edited(texts, model_name, found, options.layer)
+pair_parts.caveats(found)
+viewport.watch()
