@@ -81,8 +81,12 @@ class LikeLengthBatches(DefaultBatchSampler):  # type: ignore[misc]
         self.seed = seed
 
     def __iter__(self) -> Iterator[list[int]]:
-        generator = torch.Generator().manual_seed(self.seed + self.epoch)
-        yield from batches_of_like_length(self.texts_a, self.texts_b, self.batch_size, generator)
+        generator, left = torch.Generator().manual_seed(self.seed + self.epoch), len(self)
+        # The trainer counts on as many batches as it was told, and would otherwise stop some steps early.
+        while left:
+            for batch in batches_of_like_length(self.texts_a, self.texts_b, self.batch_size, generator)[:left]:
+                left -= 1
+                yield batch
 
     def __len__(self) -> int:
         return max(len(self.texts_a) // self.batch_size, 1)

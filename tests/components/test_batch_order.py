@@ -53,6 +53,13 @@ def test_padding_is_less_than_at_random_and_epochs_differ():
     assert abs(np.corrcoef(np.arange(125), lengths)[0, 1]) < 0.3, "batches are shuffled, long ones do not come last"
 
 
+def test_an_epoch_has_as_many_batches_as_it_says_whatever_is_left_out():
+    a, b = texts(160, same=[(i, 0) for i in range(1, 30)]), texts(160, 1)
+    one_pass = batches_of_like_length(a, b, 16, torch.Generator().manual_seed(0))
+    sampler = LikeLengthBatches(Dataset.from_dict({"anchor": a, "positive": b}), batch_size=16, drop_last=True)
+    assert len(one_pass) < 10 == len(sampler) == len(list(sampler)), "equal texts cost a batch, and another pass fills it"
+
+
 def test_one_text_over_and_over_still_gives_a_batch():
     assert batches_of_like_length(["x"] * 6, ["y"] * 6, 4, torch.Generator()) in [[[i]] for i in range(6)]
 

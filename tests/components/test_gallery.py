@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import torch
 
 from components.corpora import load_corpus, load_pairs
 from components.gallery import GALLERY_DIR, gallery_models
+from components.layer_curves import LayerCurves, LayerOptions
+from components.layer_pipeline import layers_key
 from components.models import resolve_model
 from components.moments import text_moments
 from components.pair_map import PairMap, PairOptions
@@ -21,6 +24,7 @@ def test_every_bundled_result_is_there_and_small():
     for name in gallery_models():
         ref = resolve_model(name)
         assert gallery.get(pair_map_key(load_corpus("encyclopedia"), ref, PairOptions())) is not None
+        assert gallery.get(layers_key(load_corpus("encyclopedia"), ref, LayerOptions())) is not None
         for listed in ("pairs", "graded"):
             assert gallery.get(pair_list_key(load_pairs(listed), ref, PairOptions())) is not None
     assert sum(f.stat().st_size for f in GALLERY_DIR.rglob("*")) < 6_000_000 * len(gallery_models())
@@ -42,3 +46,20 @@ def test_a_part_recomputed_agrees(embedded):
     assert (moments.n_tokens == result.n_tokens[some]).all()
     socm = (1 - result.arrays["d_mu"]) * result.arrays["d_sigma"]
     assert abs(socm.mean() - result.means["socm"].value) < 1e-7
+
+
+def test_layers_of_some_texts_recomputed_agree_and_socm_is_near_that_of_all_pairs(embedded):
+    from components.concentration import layer_statistics
+
+    corpus, gallery = load_corpus("encyclopedia"), ResultStore(GALLERY_DIR)
+    found = gallery.get(layers_key(corpus, embedded.ref, LayerOptions()))
+    curves = LayerCurves.from_stored(found.arrays, found.meta)
+    some = np.sort(np.random.default_rng(5).choice(len(corpus.texts), 12, replace=False))
+    now = layer_statistics(embedded, [corpus.texts[k] for k in some])
+    assert curves.available and np.allclose(curves.lambda_[some], now.lambda_, rtol=1e-4, atol=1e-6)
+    for name, array in (("r", now.r), ("C", now.c), ("normalized_spread", now.normalized_spread), ("mean_cosine", now.mean_cosine)):
+        assert np.allclose(curves.values[name][some], array, rtol=1e-4, atol=1e-6), name
+    whole = gallery.get(pair_map_key(corpus, embedded.ref, PairOptions()))
+    means = PairMap.from_stored(whole.arrays, whole.meta).means
+    # 20,000 pairs in balanced cycles against all 499,500.
+    assert curves.pairs("final")["socm"].value == pytest.approx(means["socm"].value, abs=0.003)

@@ -69,6 +69,15 @@ def test_the_folder_is_a_model_for_us_and_for_sentence_transformers(trained):
     assert not list((out / "training").glob("checkpoints")) and evaluation["final_loss"] > 0
 
 
+def test_all_steps_are_taken_where_equal_texts_leave_batches_short(folder, tmp_path):
+    rows = (folder / "pairs.csv").read_text().splitlines()
+    (tmp_path / "pairs.csv").write_text("\n".join(rows + [rows[1]] * 12) + "\n")
+    made = recipe(folder, pairs=str(tmp_path / "pairs.csv"), steps=9, probe={"every": 9, "texts": str(folder / "texts.txt"),
+                                                                           "n_texts": 8, "held_out": 2})
+    evaluation = run_training(made, tmp_path / "out")
+    assert [line["step"] for line in RunFolder(tmp_path / "out").log()] == [0, 9] and evaluation["after"]["step"] == 9
+
+
 def test_the_log_and_the_store_hold_each_probe(trained):
     made, out, evaluation, store = trained
     lines = RunFolder(out).log()
