@@ -24,6 +24,7 @@ from components.token_pair import (
     leave_one_out,
     means_and_covariances,
     pair_numbers,
+    pooled_cosines,
     spread_shares,
 )
 from components.token_pipeline import one_pair
@@ -86,6 +87,10 @@ class TokenPair:
             DataError: no token is left in a text, or a mean is 0.
         """
         return pair_numbers(*self.states(layer))
+
+    def pooled(self, layer: Layer) -> dict[str, float]:
+        """Cosine of the texts under each pooling, of the tokens that take part."""
+        return pooled_cosines(*self.states(layer))
 
     def plan(self, layer: Layer) -> FloatArray | None:
         """The transport plan, which is of all tokens; None where some are switched off or the texts are long."""

@@ -136,6 +136,18 @@ def cos_sim(x: FloatArray, y: FloatArray) -> FloatArray:
     return np.asarray(a @ b.T)
 
 
+def pooled_cosines(x: FloatArray, y: FloatArray) -> dict[str, float]:
+    """Cosine of the two texts' vectors under mean, first-token and max pooling; NaN for a vector of length 0.
+
+    Args:
+        x, y: (n, dim), (m, dim) token states; the first token is the first row.
+    """
+    one, other = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    vectors = {"mean": (one.mean(axis=0), other.mean(axis=0)), "first token": (one[0], other[0]),
+               "max": (one.max(axis=0), other.max(axis=0))}
+    return {name: float(cos_sim(a[None], b[None])[0, 0]) for name, (a, b) in vectors.items()}
+
+
 @dataclass(frozen=True)
 class Projection:
     """Both texts' tokens on a plane, scaled to means of length 1.

@@ -15,6 +15,7 @@ with widgets.sentences():
     options = PairOptions(layer=widgets.choose_layer(model_name), special_tokens=widgets.choose_special())
     data = map_data.load(corpus_name, model_name, options)
     texts = pair_parts.choose_texts(corpus_name)
+    others = pair_parts.compared(model_name)
 
 pair_parts.show_texts(texts)
 if texts.same:
@@ -36,7 +37,7 @@ with widgets.sentences():
     pair_parts.headline(found, options.layer, whole)
     pair_parts.plane(found, options.layer, theme.current())
     pair_parts.strips(found, options.layer, theme.current())
-    pair_parts.through_layers(found, options.layer, theme.current())
+    pair_parts.through_layers(found, texts, others, options.layer, theme.current())
     pair_parts.matrices(found, options.layer, theme.current())
     pair_parts.edited(texts, model_name, found, options.layer)
 pair_parts.caveats(found)

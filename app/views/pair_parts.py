@@ -19,6 +19,8 @@ from components.types import FINAL, Layer
 
 ROWS, LABELLED, TYPED = SOURCES = ("Rows of the corpus", "Labelled pairs", "Typed")
 CHART = {"displaylogo": False, "displayModeBar": False}
+LINKED = ("text_a", "text_b")
+MOST_IN_A_LINK = 1_500
 TYPED_A, TYPED_B = "Mean pooling keeps one vector.", "One vector is what mean pooling keeps."
 
 
@@ -50,9 +52,18 @@ def choose_texts(corpus_name: str) -> Texts:
         listed = results.listed("pairs")
         item = widgets.choose_row("Labelled pair", len(listed.texts_a) - 1, 0, key="item")
         return Texts(listed.texts_a[item], listed.texts_b[item], listed.labels[item])
-    a_text = side.text_area("Text A", TYPED_A, key="typed_a", max_chars=20_000)
-    b_text = side.text_area("Text B", TYPED_B, key="typed_b", max_chars=20_000)
-    side.caption("What you type is computed and kept on this server only, and is in no link.")
+    linked = [st.query_params.get(key, usual) for key, usual in zip(LINKED, (TYPED_A, TYPED_B), strict=True)]
+    a_text = side.text_area("Text A", linked[0], key="typed_a", max_chars=20_000)
+    b_text = side.text_area("Text B", linked[1], key="typed_b", max_chars=20_000)
+    share = side.toggle("Put both into the link", value=LINKED[0] in st.query_params, key="share_typed",
+                        help="Off, what you type is in no link. It is computed and kept on this server only.")
+    if share and len(a_text) + len(b_text) <= MOST_IN_A_LINK:
+        st.query_params.update(dict(zip(LINKED, (a_text, b_text), strict=True)))
+    else:
+        for key in LINKED:
+            st.query_params.pop(key, None)
+        if share:
+            side.caption(f"Together they are {len(a_text) + len(b_text):,} characters; a link holds {MOST_IN_A_LINK:,}.")
     return Texts(a_text, b_text, "typed")
 
 
@@ -103,8 +114,10 @@ def headline(pair: TokenPair, layer: Layer, data: MapData | None) -> None:
     references = data.result.references if data else None
     within = f" Halves of one text of this corpus lie {caption_number(references.within.value)} apart in covariance on average." \
         if references and references.within else ""
-    st.caption(f"{widgets.plain(pair.model)}, {layer_words(layer)}; text A with {of[0]}, text B with {of[1]}; "
-               f"$d_\\mu$ + $d_\\Sigma$ = {caption_number(numbers.distance)}, a quarter of the squared 2-Wasserstein distance.{within}")
+    cosines = ", ".join(f"{name} {caption_number(value)}" for name, value in pair.pooled(layer).items())
+    st.caption(f"{widgets.plain(pair.model)}, {layer_words(layer)}; text A with {of[0]}, text B with {of[1]}; cosine by pooling: "
+               f"{cosines}; $d_\\mu$ + $d_\\Sigma$ = {caption_number(numbers.distance)}, a quarter of the squared "
+               f"2-Wasserstein distance.{within}")
 
 
 def _numbers(rows: list[tuple[str, float | None, str]]) -> None:
@@ -147,14 +160,40 @@ def strips(pair: TokenPair, layer: Layer, theme: ChartTheme) -> None:
                    "dotted underline: the number falls with it. States are those of the whole text: the model did not read it anew.")
 
 
-def through_layers(pair: TokenPair, layer: Layer, theme: ChartTheme) -> None:
-    """The pair's three numbers at every layer; a click sets the layer."""
-    panels, axis = pair_data.by_layer([pair])
+def compared(model_name: str) -> list[str]:
+    """Up to three further models for the same two texts, from the link or the menu."""
+    others = [name for name in resources.model_names() if name != model_name]
+    chosen = st.sidebar.multiselect("Compared with", others, key="pair_with", bind="query-params", max_selections=3,
+                                    help="The same two texts under further models, layer by layer.")
+    return [str(name) for name in chosen][:3]
+
+
+def through_layers(pair: TokenPair, texts: Texts, others: list[str], layer: Layer, theme: ChartTheme) -> None:
+    """The pair's three numbers at every layer, under this model and others; a click sets the layer."""
+    found = [pair]
+    for name in others:
+        other = pair_data.load(texts.a, texts.b, name, Switches(pair.switches.special, pair.switches.punctuation))
+        if isinstance(other, TokenPair):
+            found.append(other)
+        else:
+            st.caption(f"{widgets.plain(name)}:")
+            widgets.compute_or_wait(other, height=160)
+    panels, axis = pair_data.by_layer(found)
     last = int(pair.found.meta["n_layers"])
+    at = float(last if layer == FINAL else layer)
+    relative = axis != "Layer"
     with st.container(key="pair_layers"):
-        drawn = layer_panels(panels, theme, axis=axis, chosen=float(last if layer == FINAL else layer), narrow=viewport.is_narrow())
+        drawn = layer_panels(panels, theme, axis=axis, chosen=at / last if relative else at, narrow=viewport.is_narrow())
         st.plotly_chart(drawn, theme=None, key="through", alt=layer_panels_alt(panels), config=CHART, selection_mode="points",
-                        on_select=partial(state.keep_layer, "through", lambda _model, at: at))
+                        on_select=partial(state.keep_layer, "through", partial(_own_layer, found)))
+    if len(found) > 1:
+        st.caption("Single tokens are left out under the page's own model only, since other models cut texts into other tokens.")
+
+
+def _own_layer(found: list[TokenPair], model: str, layer: str) -> str:
+    """The page's model's layer at the depth of a layer of one of the models."""
+    clicked = next((pair for pair in found if pair.model == model), found[0])
+    return str(round(int(layer) / int(clicked.found.meta["n_layers"]) * int(found[0].found.meta["n_layers"])))
 
 
 def matrices(pair: TokenPair, layer: Layer, theme: ChartTheme) -> None:

@@ -91,6 +91,25 @@ def test_a_labelled_pair_and_typed_texts(stored):
     assert "potato" not in str(dict(page.query_params)), "what is typed is in no link"
 
 
+def test_typed_texts_enter_a_link_when_asked_and_are_read_from_it(stored):
+    page = open_pair(**{"from": "Typed", "text_a": TYPED[0], "text_b": TYPED[1]})
+    assert metrics(page) == expected(stored["typed"])
+    page.toggle(key="share_typed").set_value(False).run()
+    assert "text_a" not in page.query_params
+    page.toggle(key="share_typed").set_value(True).run()
+    assert page.query_params["text_a"] in (TYPED[0], [TYPED[0]])
+
+
+def test_other_models_stand_beside_and_are_computed_on_request(stored):
+    page = open_pair(a="316", b="687", pair_with="nano-backbone")
+    assert any("Look at their tokens" in button.label for button in page.button)
+    compute_tokens(one_pair(*(load_corpus("encyclopedia").texts[k] for k in (316, 687))), resolve_model("nano-backbone"),
+                   TokenOptions(), store=settings().open_store())
+    page = open_pair(a="316", b="687", pair_with="nano-backbone")
+    assert "nano-backbone" in page.get("plotly_chart")[1].proto.spec and not page.button
+    assert metrics(page) == expected(stored["rows"]), "the headline is the page's own model's"
+
+
 def test_a_change_of_a_word_shows_before_and_after(stored):
     page = open_pair(**{"from": "Typed"})
     page.text_area(key="typed_a").input(TYPED[0])

@@ -18,6 +18,7 @@ from components.token_pair import (
     leave_one_out,
     means_and_covariances,
     pair_numbers,
+    pooled_cosines,
     spread_shares,
 )
 from tests.components.definitions import by_covariances, by_singular_values
@@ -128,6 +129,10 @@ def test_an_ellipse_has_the_projected_covariance():
 def test_cosines_and_what_is_kept():
     x, y = texts(3, 4)
     assert cos_sim(x, y)[1, 2] == pytest.approx(x[1] @ y[2] / np.linalg.norm(x[1]) / np.linalg.norm(y[2]))
+    pooled = pooled_cosines(x, y)
+    for name, a, b in (("mean", x.mean(0), y.mean(0)), ("first token", x[0], y[0]), ("max", x.max(0), y.max(0))):
+        assert pooled[name] == pytest.approx(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
+    assert pooled["mean"] == pytest.approx(1 - 2 * pair_numbers(x, y).d_mu), "d_mu is the cosine of mean pooling"
     tokens, special = ["[CLS]", "the", ",", "##s", "[SEP]"], [True, False, False, False, True]
     assert kept(tokens, special, with_special=False, with_punctuation=True) == [1, 2, 3]
     assert kept(tokens, special, with_special=True, with_punctuation=False, without=frozenset([1])) == [0, 3, 4]
