@@ -149,8 +149,9 @@ def known_models() -> pd.DataFrame:
         pairs = results.pair_map(results.pair_map_request(CORPUS, name, PairOptions()))
         curves = results.layers(results.layers_request(CORPUS, name, LayerOptions()))
         dims = curves.meta.get("effective_dims") if curves else None
+        prompts = ", ".join(key for key, text in (stated.prompts or {}).items() if text)  # an empty prompt is none
         rows.append({"Model": name, "Layers": layer_count(ref), "Dims": hidden_size(ref), "Pooling": stated.pooling or "none declared",
-                     "Prompts": ", ".join(stated.prompts) if stated.prompts else "none", "Max tokens": stated.max_length,
+                     "Prompts": prompts or "none", "Max tokens": stated.max_length,
                      "Mean SOCM": pairs.means["socm"].value if pairs else None,
                      "Spread": curves.mean("normalized_spread", FINAL).value if curves else None,
                      "Random cosine": 1 - 2 * pairs.means["d_mu"].value if pairs else None,
