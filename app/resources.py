@@ -97,16 +97,6 @@ def stored_pairs(digest: str, _map: PairMap) -> Pairs:
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def stored_pair_list(digest: str, _key: ResultKey) -> StoredResult:
-    """The stored statistics of a list of pairs.
-
-    Raises:
-        NotStored: it is not in the store (any more).
-    """
-    return _stored(_key)
-
-
-@st.cache_resource(max_entries=16, show_spinner=False)
 def stored_layers(digest: str, _key: ResultKey) -> LayerCurves:
     """Stored layers in memory (2 MB for 1,000 texts and twelve layers of twelve heads).
 
@@ -118,8 +108,8 @@ def stored_layers(digest: str, _key: ResultKey) -> LayerCurves:
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
-def stored_tokens(digest: str, _key: ResultKey) -> StoredResult:
-    """The stored tokens of two texts (a megabyte for two sentences).
+def stored_result(digest: str, _key: ResultKey) -> StoredResult:
+    """A stored result as it is: a list of pairs, or two texts' tokens (a megabyte for two sentences).
 
     Raises:
         NotStored: they are not in the store (any more).

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from app import resources
 from app.job import Job
@@ -19,6 +19,8 @@ from components.pipeline import pair_list_key, pair_map_key
 from components.store import ResultKey, StoredResult
 from components.token_pipeline import TokenOptions, tokens_key
 from components.types import Corpus, PairList
+
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
@@ -70,10 +72,7 @@ def layers_request(corpus_name: str, model_name: str, options: LayerOptions) -> 
 
 def layers(request: Request) -> LayerCurves | None:
     """The stored layers, or None when they have to be computed first."""
-    try:
-        return resources.stored_layers(request.key.digest, request.key)
-    except resources.NotStored:
-        return None
+    return _stored(resources.stored_layers, request)
 
 
 def tokens_request(pair: PairList, model_name: str) -> Request:
@@ -86,8 +85,12 @@ def tokens_request(pair: PairList, model_name: str) -> Request:
 
 def tokens(request: Request) -> StoredResult | None:
     """The stored tokens of two texts, or None when they have to be computed first."""
+    return _stored(resources.stored_result, request)
+
+
+def _stored(read: Callable[[str, ResultKey], Found], request: Request) -> Found | None:
     try:
-        return resources.stored_tokens(request.key.digest, request.key)
+        return read(request.key.digest, request.key)
     except resources.NotStored:
         return None
 
@@ -100,10 +103,7 @@ def _common(model_name: str, options: PairOptions | LayerOptions | TokenOptions,
 
 def pair_map(request: Request) -> PairMap | None:
     """The stored pair map, or None when it has to be computed first."""
-    try:
-        return resources.stored_pair_map(request.key.digest, request.key)
-    except resources.NotStored:
-        return None
+    return _stored(resources.stored_pair_map, request)
 
 
 def pairs(request: Request, found: PairMap) -> Pairs:
@@ -113,10 +113,7 @@ def pairs(request: Request, found: PairMap) -> Pairs:
 
 def pair_list(request: Request) -> StoredResult | None:
     """The stored statistics of a list of pairs, or None when they have to be computed first."""
-    try:
-        return resources.stored_pair_list(request.key.digest, request.key)
-    except resources.NotStored:
-        return None
+    return _stored(resources.stored_result, request)
 
 
 def listed(name: str) -> PairList:

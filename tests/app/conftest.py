@@ -1,6 +1,7 @@
-"""A tiny model and a folder of their own for the tests of the command line."""
+"""A tiny model and a folder of their own for the tests of the command line, and empty caches for those of pages."""
 
 import pytest
+import streamlit as st
 
 from tests.app.command import LINES
 
@@ -21,3 +22,12 @@ def place(tmp_path, monkeypatch):
     monkeypatch.setenv("POOLSCOPE_STORE", str(here / "store"))
     (here / "texts.txt").write_text("\n".join(LINES) + "\n")
     return here
+
+
+@pytest.fixture
+def fresh_caches():
+    """What one page kept in memory is not there for the next."""
+    st.cache_data.clear()
+    st.cache_resource.clear()
+    yield
+    st.cache_resource.clear()

@@ -7,7 +7,6 @@ import sys
 
 import numpy as np
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from app.settings import settings
@@ -15,7 +14,10 @@ from components.corpora import load_corpus
 from components.layer_curves import LayerCurves, LayerOptions
 from components.layer_pipeline import compute_layers, layers_key
 from components.models import resolve_model
+from tests.app.pages import metrics, open_page
 from tests.components import tiny_models
+
+pytestmark = pytest.mark.usefixtures("fresh_caches")
 
 MODELS = ("all-MiniLM-L6-v2", "nano-backbone")
 
@@ -41,31 +43,13 @@ def stored(tmp_path_factory):
     settings.cache_clear()
 
 
-@pytest.fixture(autouse=True)
-def fresh_caches():
-    st.cache_data.clear()
-    st.cache_resource.clear()
-    yield
-    st.cache_resource.clear()
-
-
 def open_layers(**query: str | list[str]) -> AppTest:
-    page = AppTest.from_file("../../app/main.py", default_timeout=30)
-    for name, value in ({"corpus": "forty.txt", "with": "nano-backbone"} | query).items():
-        page.query_params[name] = value
-    page.run()
-    page.switch_page("views/layers.py").run()
-    assert not page.exception
-    return page
+    return open_page("layers", {"corpus": "forty.txt", "with": "nano-backbone"} | query)
 
 
 def curves_of(file, name: str) -> LayerCurves:
     found = settings().open_store().get(layers_key(load_corpus(file), resolve_model(name), LayerOptions()))
     return LayerCurves.from_stored(found.arrays, found.meta)
-
-
-def metrics(page: AppTest) -> dict[str, str]:
-    return {metric.label: metric.value for metric in page.metric}
 
 
 def test_stored_layers_show_numbers_figures_and_the_sentence(stored):

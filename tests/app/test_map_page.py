@@ -8,7 +8,6 @@ import sys
 
 import numpy as np
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from app.settings import settings
@@ -16,6 +15,9 @@ from components.corpora import load_corpus
 from components.models import resolve_model
 from components.pair_map import PairOptions
 from components.pipeline import compute_pair_map, pair_map_key
+from tests.app.pages import metrics, open_page
+
+pytestmark = pytest.mark.usefixtures("fresh_caches")
 
 
 @pytest.fixture(scope="module")
@@ -34,26 +36,8 @@ def stored(tmp_path_factory):
     settings.cache_clear()
 
 
-@pytest.fixture(autouse=True)
-def fresh_caches():
-    st.cache_data.clear()
-    st.cache_resource.clear()
-    yield
-    st.cache_resource.clear()
-
-
 def open_map(**query: str) -> AppTest:
-    page = AppTest.from_file("../../app/main.py", default_timeout=30)
-    for name, value in query.items():
-        page.query_params[name] = value
-    page.run()
-    page.switch_page("views/map.py").run()
-    assert not page.exception
-    return page
-
-
-def metrics(page: AppTest) -> dict[str, str]:
-    return {metric.label: metric.value for metric in page.metric}
+    return open_page("map", query)
 
 
 def numbers(coded: dict[str, str]) -> np.ndarray:

@@ -8,13 +8,15 @@ import sys
 
 import numpy as np
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from app.settings import settings
 from components.models import EMBEDDED
 from components.published import models
+from tests.app.pages import metrics, open_page
 from tests.test_import_rules import ROOT
+
+pytestmark = pytest.mark.usefixtures("fresh_caches")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -26,25 +28,8 @@ def own_store(tmp_path_factory):
     settings.cache_clear()
 
 
-@pytest.fixture(autouse=True)
-def fresh_caches():
-    st.cache_resource.clear()
-    yield
-    st.cache_resource.clear()
-
-
 def open_models(**query: str | list[str]) -> AppTest:
-    page = AppTest.from_file("../../app/main.py", default_timeout=30)
-    for name, value in query.items():
-        page.query_params[name] = value
-    page.run()
-    page.switch_page("views/models.py").run()
-    assert not page.exception
-    return page
-
-
-def metrics(page: AppTest) -> dict[str, str]:
-    return {metric.label: metric.value for metric in page.metric}
+    return open_page("models", query)
 
 
 def test_the_published_correlation_with_what_a_careful_reader_asks():

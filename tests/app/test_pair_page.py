@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from app.settings import settings
@@ -12,6 +11,9 @@ from components.corpora import load_corpus, load_pairs
 from components.models import resolve_model
 from components.token_pair import pair_numbers
 from components.token_pipeline import TokenOptions, compute_tokens, one_pair
+from tests.app.pages import open_page
+
+pytestmark = pytest.mark.usefixtures("fresh_caches")
 
 TYPED = ("the potato blight of 1845", "a disease struck the potato crop.")
 
@@ -28,21 +30,8 @@ def stored(tmp_path_factory):
     settings.cache_clear()
 
 
-@pytest.fixture(autouse=True)
-def fresh_caches():
-    st.cache_resource.clear()
-    yield
-    st.cache_resource.clear()
-
-
 def open_pair(**query: str | list[str]) -> AppTest:
-    page = AppTest.from_file("../../app/main.py", default_timeout=30)
-    for name, value in query.items():
-        page.query_params[name] = value
-    page.switch_page("views/pair.py")
-    page.run()
-    assert not page.exception
-    return page
+    return open_page("pair", query)
 
 
 def metrics(page: AppTest) -> list[str]:
