@@ -21,9 +21,10 @@ from streamlit import file_util
 
 from app.navigation import PAGES
 
-ELEMENTS = ("PlotlyChart", "DataFrame", "Selectbox", "Slider", "Radio", "Checkbox", "Metric", "Expander",
-            "DownloadButton")
-"""Streamlit's name of the scripts that our pages load late; one that a release renames is loaded late again."""
+ELEMENTS = ("PlotlyChart",)
+"""Streamlit's names of the scripts to announce: the one of 5 MB, with what it imports. Announcing the hundred small ones as
+well keeps a browser that was never here busy before the page's own script has run. A name that a release changes is
+loaded late again."""
 
 _IMPORTED = re.compile(r"""(?:from|import)\s*["']\./([\w.-]+\.js)["']""")
 _HEAD = 8_000
