@@ -120,7 +120,8 @@ def test_the_device_is_no_part_of_the_digest_and_all_else_is():
     assert recipe.model_copy(update={"device": "cuda"}).digest == recipe.digest
     changes = {"model": "n", "pairs": "q", "text_a": "a", "loss": "CachedMultipleNegativesRankingLoss", "temperature": 0.1,
                "symmetric": False, "dims": (8,), "steps": 3, "batch": 4, "lr": 0.1, "warmup": 1, "schedule": "constant",
-               "weight_decay": 0.1, "seed": 1, "pooling": "cls", "max_length": 9, "half": True, "bf16": True, "group_by_length": False, "text_b": "b",
+               "weight_decay": 0.1, "seed": 1, "pooling": "cls", "max_length": 9, "half": True, "text_b": "b",
+               "bf16": True, "group_by_length": False,
                "mic": Recipe(model="m", pairs="p", dims=(8,), mic={}).mic, "probe": recipe.probe.model_copy(update={"every": 7})}
     assert set(changes) == set(Recipe.model_fields) - {"device"}
     assert len({recipe.model_copy(update={name: value}).digest for name, value in changes.items()} | {recipe.digest}) \
