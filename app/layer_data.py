@@ -63,6 +63,10 @@ class Layers:
     def first(self) -> ModelLayers:
         return self.models[0]
 
+    def signature(self, *more: object) -> str:
+        """Names what a figure of these models is drawn from, together with what else it depends on."""
+        return repr(([(one.request.key.digest, one.name, one.backbone, one.colour) for one in self.models], *more))
+
     @property
     def relative(self) -> bool:
         """Whether the axis is relative depth, since the models differ in layers."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+import plotly.graph_objects as go
 import streamlit as st
 
 from app import layer_data, navigation, resources, state, tables, viewport, widgets
@@ -75,11 +76,16 @@ def curves(data: Layers, layer: Layer, theme: ChartTheme, *, published: bool) ->
 
 
 def _panels(data: Layers, quantities: tuple[str, ...], layer: Layer, theme: ChartTheme, *, published: bool, key: str) -> None:
-    found = layer_data.panels(data, quantities, published=published)
     narrow = viewport.is_narrow()
-    drawn = layer_panels(found, theme, axis=data.axis, chosen=data.depth(data.first, layer), ticks=data.ticks(), narrow=narrow)
+
+    def draw() -> tuple[go.Figure, str]:
+        found = layer_data.panels(data, quantities, published=published)
+        return layer_panels(found, theme, axis=data.axis, chosen=data.depth(data.first, layer), ticks=data.ticks(),
+                            narrow=narrow), layer_panels_alt(found)
+
+    drawn, alt = resources.drawn(data.signature(quantities, layer, published, theme.name, narrow), draw)
     name = f"{key}_{'narrow' if narrow else 'wide'}"
-    st.plotly_chart(drawn, theme=None, key=name, alt=layer_panels_alt(found), config=CHART, selection_mode="points",
+    st.plotly_chart(drawn, theme=None, key=name, alt=alt, config=CHART, selection_mode="points",
                     on_select=partial(state.keep_layer, name, data.layer_of))
 
 
@@ -98,13 +104,14 @@ def at_layer(data: Layers, quantity: str, layer: Layer, theme: ChartTheme) -> No
     """The chosen layer: the quantity's distribution over texts, and the texts at both ends."""
     name = TITLES[quantity]
     st.subheader(f"{name} over texts, {_layer(layer)}")
-    columns = layer_data.values_at(data, quantity, layer)
+    columns, narrow = layer_data.values_at(data, quantity, layer), viewport.is_narrow()
     if not columns or layer not in data.first.curves.layers(quantity):
         st.info(f"{name} belongs to a block: choose a layer from 1 to {data.first.curves.n_layers}."
                 if data.first.curves.available else "This quantity is not available for this model; choose another.")
         return
-    st.plotly_chart(text_shares(columns, theme, quantity_label=name, narrow=viewport.is_narrow()), theme=None, key="shares",
-                    alt=text_shares_alt(columns, quantity_label=name), config=CHART)
+    drawn, alt = resources.drawn(data.signature("shares", quantity, layer, theme.name, narrow), lambda: (
+        text_shares(columns, theme, quantity_label=name, narrow=narrow), text_shares_alt(columns, quantity_label=name)))
+    st.plotly_chart(drawn, theme=None, key="shares", alt=alt, config=CHART)
     table = layer_data.extremes(data, quantity, layer)
     if not len(table):
         st.info("No text has two tokens that differ at this layer.")
@@ -130,9 +137,10 @@ def heads(data: Layers, theme: ChartTheme) -> None:
     if not data.first.curves.available:
         return
     st.subheader(f"λ of every head of {widgets.plain(data.first.name)}")
-    values = data.first.curves.heads()
-    st.plotly_chart(head_map(values, theme, narrow=viewport.is_narrow()), theme=None, key="heads", alt=head_map_alt(values),
-                    config=CHART)
+    values, narrow = data.first.curves.heads(), viewport.is_narrow()
+    drawn, alt = resources.drawn(data.signature("heads", theme.name, narrow),
+                                 lambda: (head_map(values, theme, narrow=narrow), head_map_alt(values)))
+    st.plotly_chart(drawn, theme=None, key="heads", alt=alt, config=CHART)
     before = "; this model normalises before attention, and λ refers to the normalised input" if data.first.curves.pre_norm else ""
     st.caption(f"λ = σ²(W_o W_v) ‖P A‖² / (n − 1) of each head, means over {data.first.curves.n_texts:,} texts. Below 1, a head's "
                f"output is less spread than its input, averaged over directions{before}.")
