@@ -14,7 +14,6 @@ from app.results import Request
 from components.charts.layer_panels import BACKBONE, BOUND, PUBLISHED, TUNED, Line, Panel
 from components.layer_curves import LayerCurves, LayerOptions
 from components.layer_findings import layer_finding, tuning_finding
-from components.models import declared
 from components.published import layer_curves as published_curves
 from components.types import FINAL, Corpus, FloatArray, Interval, Layer
 
@@ -111,8 +110,7 @@ def load(corpus_name: str, model_names: Sequence[str]) -> Layers:
         if curves is None:
             missing.append(request)
         else:
-            backbone = declared(results.model(name).folder).pooling is None
-            found.append(ModelLayers(name, curves, request, backbone, colour))
+            found.append(ModelLayers(name, curves, request, results.is_backbone(name), colour))
     return Layers(resources.corpus(corpus_name), tuple(found), tuple(missing))
 
 

@@ -68,11 +68,8 @@ def choose(measure: str, subset: str, without: Sequence[str]) -> Chosen:
 
 
 def _correlation(measure: str, ids: tuple[str, ...]) -> RankCorrelation:
-    def compute() -> tuple[RankCorrelation, str]:
-        part = tuple(model for model in models() if model.model_id in ids)
-        return rank_correlation(*Chosen(measure, part, part).columns()), ""
-
-    return resources.drawn(repr(("correlation", measure, ids)), compute)[0]
+    part = tuple(model for model in models() if model.model_id in ids)
+    return resources.made_once(repr(("correlation", measure, ids)), lambda: rank_correlation(*Chosen(measure, part, part).columns()))
 
 
 def marks(chosen: Chosen, scored: Sequence[Scored]) -> list[ModelMark]:
@@ -82,7 +79,7 @@ def marks(chosen: Chosen, scored: Sequence[Scored]) -> list[ModelMark]:
     for one in scored:
         value = computed_value(one.model, chosen.measure)
         if value is not None:
-            found.append(ModelMark(one.model, "", declared(results.model(one.model).folder).pooling is None, value, one.score, False,
+            found.append(ModelMark(one.model, "", results.is_backbone(one.model), value, one.score, False,
                                    f"computed here, exactly, on {CORPUS}; score from {one.source}; no part of the correlation"))
     return found
 

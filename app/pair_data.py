@@ -12,7 +12,6 @@ from app import results
 from app.map_data import MapData, share_words
 from app.results import Request
 from components.charts.layer_panels import BACKBONE, TUNED, Line, Panel
-from components.models import declared
 from components.store import StoredResult
 from components.token_pair import (
     NUMBERS,
@@ -122,10 +121,6 @@ class TokenPair:
     def layers(self) -> tuple[Layer, ...]:
         return (*range(int(self.found.meta["n_layers"]) + 1), FINAL)
 
-    @property
-    def backbone(self) -> bool:
-        return declared(results.model(self.model).folder).pooling is None
-
 
 def load(text_a: str, text_b: str, model_name: str, switches: Switches) -> TokenPair | Request:
     """Two texts' tokens, or the request to start when they are not stored yet.
@@ -141,14 +136,16 @@ def load(text_a: str, text_b: str, model_name: str, switches: Switches) -> Token
 def by_layer(pairs: Sequence[TokenPair]) -> tuple[list[Panel], str]:
     """d_mu, d_sigma and SOCM of one pair at every layer, a line a model; and the words under the axis."""
     relative = len({pair.found.meta["n_layers"] for pair in pairs}) > 1
+    numbers = [[pair.numbers(layer) for layer in pair.layers[:-1]] for pair in pairs]
     panels = []
     for title, name in (("Mean distance dμ", "d_mu"), ("Covariance distance dΣ", "d_sigma"), ("SOCM", "socm")):
         lines = []
-        for k, pair in enumerate(pairs):
+        for k, (pair, found) in enumerate(zip(pairs, numbers, strict=True)):
             layers = pair.layers[:-1]
-            means = tuple(Interval(float(getattr(pair.numbers(layer), name)), None, None, 0, "") for layer in layers)
+            means = tuple(Interval(float(getattr(one, name)), None, None, 0, "") for one in found)
             depth = np.array(layers, dtype=float) / (pair.found.meta["n_layers"] if relative else 1)
-            lines.append(Line(pair.model, BACKBONE if pair.backbone else TUNED, k, layers, depth, means))
+            role = BACKBONE if results.is_backbone(pair.model) else TUNED
+            lines.append(Line(pair.model, role, k, layers, depth, means))
         panels.append(Panel(title, tuple(lines)))
     return panels, "Relative depth (layer / L)" if relative else "Layer"
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import streamlit as st
 
@@ -20,6 +20,8 @@ from components.pair_map import PairMap
 from components.pair_selection import Pairs, pairs_of
 from components.store import ResultKey, ResultStore, StoredResult
 from components.types import Corpus, PairList
+
+Made = TypeVar("Made")
 
 
 class NotStored(Exception):
@@ -118,13 +120,13 @@ def stored_result(digest: str, _key: ResultKey) -> StoredResult:
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def drawn(signature: str, _draw: Callable[[], tuple[Any, str]]) -> tuple[Any, str]:
-    """A figure and its words, drawn once for all visitors who ask for the same one (a tenth of a second).
+def made_once(signature: str, _make: Callable[[], Made]) -> Made:
+    """What takes a tenth of a second or more to make (a figure with its words, a correlation), made once for all visitors.
 
     Args:
-        signature: everything that the figure depends on.
+        signature: everything that it depends on.
     """
-    return _draw()
+    return _make()
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)

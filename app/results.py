@@ -11,7 +11,7 @@ from app.job import Job
 from app.settings import settings
 from components.layer_curves import LayerCurves, LayerOptions
 from components.layer_pipeline import layers_key
-from components.models import ModelRef, layer_count, resolve_model
+from components.models import ModelRef, declared, layer_count, resolve_model
 from components.pair_map import PairMap, PairOptions
 from components.pair_parts import n_pairs_of
 from components.pair_selection import Pairs
@@ -124,6 +124,11 @@ def listed(name: str) -> PairList:
 def model(name: str) -> ModelRef:
     """The model behind a name of the menu; never downloads."""
     return resolve_model(resources.model_names()[name])
+
+
+def is_backbone(name: str) -> bool:
+    """Whether a model's files declare no pooling, since none was trained."""
+    return declared(model(name).folder).pooling is None
 
 
 def start(request: Request, watcher: str) -> Job:

@@ -55,17 +55,18 @@ def keep_layer(chart_key: str, layer_of: Callable[[str, str], str]) -> None:
         chart_key: of the figure, whose points carry (model, layer).
         layer_of: the layer of the page's model at the depth of that model's layer.
     """
-    points = st.session_state[chart_key].get("selection", {}).get("points", [])
-    data = points[0].get("customdata") if points else None
-    if data:
-        st.session_state[LAYER] = layer_of(str(data[0]), str(data[1]))
+    if data := _clicked(chart_key):
+        st.session_state[LAYER] = layer_of(data[0], data[1])
 
 
 def toggle_clicked(chart_key: str, list_key: str) -> None:
     """Callback of a figure of models: the model clicked goes into a list, or out of it."""
-    points = st.session_state[chart_key].get("selection", {}).get("points", [])
-    data = points[0].get("customdata") if points else None
-    if data:
-        there = list(st.session_state.get(list_key, []))
-        name = str(data[0])
+    if data := _clicked(chart_key):
+        there, name = list(st.session_state.get(list_key, [])), data[0]
         st.session_state[list_key] = [one for one in there if one != name] if name in there else [*there, name]
+
+
+def _clicked(chart_key: str) -> list[str]:
+    """What the point clicked carries; empty where none was."""
+    points = st.session_state[chart_key].get("selection", {}).get("points", [])
+    return [str(part) for part in (points[0].get("customdata") if points else None) or ()]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -53,6 +53,21 @@ def columns() -> Mapping[str, Any]:
     texts = {f"text {name}": st.column_config.TextColumn(f"Text {name}", width=260) for name in "AB"}
     tokens = {f"tokens {name}": st.column_config.NumberColumn(f"Tokens {name}") for name in "AB"}
     return {name: st.column_config.NumberColumn(title, format="%.3f") for name, title in titles.items()} | texts | tokens
+
+
+def table_files(make: Callable[[], pd.DataFrame], label: str, file_name: str, about: Mapping[str, Any], *, key: str) -> None:
+    """Two buttons that save a table as CSV and Parquet; the table is made when one is pressed.
+
+    Args:
+        label: what the table holds, in a word or two.
+        file_name: without its ending.
+        about: what the table was made from.
+        key: beginning of the buttons' keys.
+    """
+    with st.container(horizontal=True):
+        for kind, suffix, write in (("CSV", "csv", csv_bytes), ("Parquet", "parquet", parquet_bytes)):
+            st.download_button(f"{label} as {kind}", lambda write=write: write(make(), about),  # type: ignore[misc]
+                               file_name=f"{file_name}.{suffix}", on_click="ignore", key=f"{key}_{suffix}")
 
 
 def csv_bytes(table: pd.DataFrame, about: Mapping[str, Any]) -> bytes:

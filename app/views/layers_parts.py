@@ -83,7 +83,7 @@ def _panels(data: Layers, quantities: tuple[str, ...], layer: Layer, theme: Char
         return layer_panels(found, theme, axis=data.axis, chosen=data.depth(data.first, layer), ticks=data.ticks(),
                             narrow=narrow), layer_panels_alt(found)
 
-    drawn, alt = resources.drawn(data.signature(quantities, layer, published, theme.name, narrow), draw)
+    drawn, alt = resources.made_once(data.signature(quantities, layer, published, theme.name, narrow), draw)
     name = f"{key}_{'narrow' if narrow else 'wide'}"
     st.plotly_chart(drawn, theme=None, key=name, alt=alt, config=CHART, selection_mode="points",
                     on_select=partial(state.keep_layer, name, data.layer_of))
@@ -109,7 +109,7 @@ def at_layer(data: Layers, quantity: str, layer: Layer, theme: ChartTheme) -> No
         st.info(f"{name} belongs to a block: choose a layer from 1 to {data.first.curves.n_layers}."
                 if data.first.curves.available else "This quantity is not available for this model; choose another.")
         return
-    drawn, alt = resources.drawn(data.signature("shares", quantity, layer, theme.name, narrow), lambda: (
+    drawn, alt = resources.made_once(data.signature("shares", quantity, layer, theme.name, narrow), lambda: (
         text_shares(columns, theme, quantity_label=name, narrow=narrow), text_shares_alt(columns, quantity_label=name)))
     st.plotly_chart(drawn, theme=None, key="shares", alt=alt, config=CHART)
     table = layer_data.extremes(data, quantity, layer)
@@ -138,7 +138,7 @@ def heads(data: Layers, theme: ChartTheme) -> None:
         return
     st.subheader(f"λ of every head of {widgets.plain(data.first.name)}")
     values, narrow = data.first.curves.heads(), viewport.is_narrow()
-    drawn, alt = resources.drawn(data.signature("heads", theme.name, narrow),
+    drawn, alt = resources.made_once(data.signature("heads", theme.name, narrow),
                                  lambda: (head_map(values, theme, narrow=narrow), head_map_alt(values)))
     st.plotly_chart(drawn, theme=None, key="heads", alt=alt, config=CHART)
     before = "; this model normalises before attention, and λ refers to the normalised input" if data.first.curves.pre_norm else ""
@@ -194,10 +194,7 @@ def exports(data: Layers, quantity: str, layer: Layer, *, published: bool) -> No
                       f"{', '.join(one.revision for one in data.models)}; {_layer(layer)}; Poolscope {about['poolscope']}", LIGHT)
             fig.layout.meta = about
             figure_files(fig, label, f"{name}-{label.lower()}", key=f"export_layers_{label.lower()}")
-        with st.container(horizontal=True):
-            for kind, suffix, make in (("CSV", "csv", tables.csv_bytes), ("Parquet", "parquet", tables.parquet_bytes)):
-                st.download_button(f"Per text as {kind}", lambda make=make: make(layer_data.long_table(data), about),  # type: ignore[misc]
-                                   file_name=f"{name}.{suffix}", on_click="ignore", key=f"export_layers_{suffix}")
+        tables.table_files(lambda: layer_data.long_table(data), "Per text", name, about, key="export_layers")
 
 
 def _layer(layer: Layer) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 
 import plotly.graph_objects as go
@@ -44,11 +44,13 @@ def exports(data: MapData, other: MapData | None, plane: Plane, box: Box | None,
             curve = length_curve(bins, LIGHT, quantity_label="Mean SOCM", height=HEIGHT)
             figure_files(described(curve, LENGTHS, data), LENGTHS, f"{name}-length", key="export_length")
         at = box_rows(data.pairs, box) if box else data.largest(200)
-        _table(tables.pair_table(data.pairs, at, data.corpus), "Pairs", f"{name}-pairs", about(data, box))
+        tables.table_files(lambda: tables.pair_table(data.pairs, at, data.corpus), "Pairs", f"{name}-pairs", about(data, box),
+                           key="export_pairs")
         if other is not None:
             both = {f"{order.lower()} {key}": value for order, side in zip(ORDER, sides, strict=True)
                     for key, value in about(side).items()}
-            _table(tables.difference_table(compare(data, other)), "Differences", f"{name}-differences", both)
+            tables.table_files(lambda: tables.difference_table(compare(data, other)), "Differences", f"{name}-differences", both,
+                               key="export_differences")
 
 
 def file_name(data: MapData) -> str:
@@ -76,10 +78,3 @@ def described(fig: go.Figure, what: str, data: MapData, box: Box | None = None) 
               f"{data.revision}, {data.special_in_words}; Poolscope {widgets.version()}", LIGHT)
     fig.layout.meta = {**(fig.layout.meta or {}), **about(data, box)}
     return fig
-
-
-def _table(table: tables.Table, label: str, name: str, rests_on: Mapping[str, str]) -> None:
-    with st.container(horizontal=True):
-        for kind, suffix, make in (("CSV", "csv", tables.csv_bytes), ("Parquet", "parquet", tables.parquet_bytes)):
-            st.download_button(f"{label} as {kind}", lambda make=make: make(table, rests_on), file_name=f"{name}.{suffix}",  # type: ignore[misc]
-                               on_click="ignore", key=f"export_{label.lower()}_{suffix}")

@@ -47,7 +47,7 @@ def figure(data: MapData, plane: Plane, theme: ChartTheme, labelled: Labelled | 
     # Keys of their own: a figure that changes its form under one key would keep the other form's zoom.
     key = "narrow" if narrow else "wide"
     with st.container(key=key):
-        drawn, alt = resources.drawn(data.signature(plane, theme.name, narrow, state.box(), labelled is not None),
+        drawn, alt = resources.made_once(data.signature(plane, theme.name, narrow, state.box(), labelled is not None),
                                      partial(draw, data, plane, theme, narrow=narrow, box=state.box(), labelled=labelled))
         name = f"map_{key}"
         # On a phone the tools would lie over the plane.

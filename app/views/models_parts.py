@@ -167,9 +167,6 @@ def exports(chosen: Chosen, measure: str, scored: list[Scored]) -> None:
             add_title(fig, f"{name}: {measure}", below, LIGHT)
             fig.layout.meta = about
             figure_files(fig, name, f"poolscope-models-{name.lower()}", key=f"export_models_{name.lower()}")
-        with st.container(horizontal=True):
-            for what, table in (("Published models", model_data.without_each(chosen)), ("Models here", model_data.known_models())):
-                for kind, suffix, make in (("CSV", "csv", tables.csv_bytes), ("Parquet", "parquet", tables.parquet_bytes)):
-                    st.download_button(f"{what} as {kind}", lambda make=make, table=table: make(table, about),  # type: ignore[misc]
-                                       file_name=f"poolscope-{what.lower().replace(' ', '-')}.{suffix}", on_click="ignore",
-                                       key=f"export_{what.lower().replace(' ', '_')}_{suffix}")
+        tables.table_files(partial(model_data.without_each, chosen), "Published models", "poolscope-published-models", about,
+                           key="export_published_models")
+        tables.table_files(model_data.known_models, "Models here", "poolscope-models-here", about, key="export_models_here")
