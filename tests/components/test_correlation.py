@@ -51,6 +51,7 @@ def test_families_drawn_anew_make_the_interval_wider_than_models_alone():
     families = [f"f{k}" for k in np.repeat(np.arange(6), 4)]
     together, apart = rank_correlation(x, y, families), rank_correlation(x, y, [f"m{k}" for k in range(24)])
     assert together.high - together.low > 1.3 * (apart.high - apart.low) and together.low < together.rho < together.high
+    assert apart.high - apart.low > 0.01, "models of a family each are drawn anew too"
 
 
 def test_no_interval_below_six_models_or_two_families_and_the_same_every_time():
