@@ -203,3 +203,11 @@ def _pairs(name: str, table: Table, text_a: str | None, text_b: str | None, labe
     note_repeats(table, [(a, b) for _, a, b in whole], rows, "pair", notes)
     return PairList(name, tuple(a for _, a, _ in whole), tuple(b for _, _, b in whole),
                     tuple(labels[i] for i in rows) if labels else (), tuple(notes), source)
+
+
+def subject_fields() -> Mapping[str, str]:
+    """Subject of the bundled encyclopedia -> the wider field it belongs to, for probes that are tested on unseen subjects."""
+    called = "bundled file 'fields.csv'"
+    data = read_file(DATA_DIR / "fields.csv", called, DEFAULT_LIMITS, "restore the data folder from the repository")
+    table = read_table("fields.csv", data, called, DEFAULT_LIMITS)
+    return dict(zip(map(str, table.cells("subject")), map(str, table.cells("field")), strict=True))

@@ -121,6 +121,7 @@ class Encoder:
 
     def token_states(self, texts: Sequence[str], layers: Collection[Layer], *, special_tokens: bool = True,
                      prompt: str = "", batch_size: int = 32, padding_side: str = "right",
+                     seen: Callable[[IntArray, torch.Tensor], None] | None = None,
                      progress: Progress = no_progress, cancelled: CancelEvent | None = None) -> Encoded:
         """Token states of each text at each layer asked for.
 
@@ -131,6 +132,7 @@ class Encoder:
             prompt: put in front of every text; its tokens count like others.
             batch_size: texts at a time; halved and retried when memory runs out.
             padding_side: "right" or "left"; results do not depend on it.
+            seen: called with each batch's text numbers and its (n_texts, width, dim) states at "final", padding still in.
 
         Returns:
             States in float32, in the order of the texts.
@@ -145,7 +147,7 @@ class Encoder:
         kept = [np.ones(len(m), bool) if special_tokens else ~m for m in tokenised.special]
         offsets = np.concatenate([[0], np.cumsum([int(k.sum()) for k in kept])]).astype(np.int64)
         out = {layer: np.empty((int(offsets[-1]), self.dim), dtype=np.float32) for layer in layers}
-        notes = self.in_batches(tokenised, lambda batch: self._encode_batch(batch, tokenised, kept, offsets, out, padding_side),
+        notes = self.in_batches(tokenised, lambda batch: self._encode_batch(batch, tokenised, kept, offsets, out, padding_side, seen),
                                 batch_size, "Encoding texts", progress, cancelled)
         return Encoded({layer: TokenStates(array, offsets) for layer, array in out.items()}, tokenised, notes)
 
@@ -183,7 +185,8 @@ class Encoder:
         return ids, real.astype(np.int64)
 
     def _encode_batch(self, batch: IntArray, tokenised: Tokenised, kept: Sequence[Any], offsets: IntArray,
-                      out: Mapping[Layer, FloatArray], padding_side: str) -> None:
+                      out: Mapping[Layer, FloatArray], padding_side: str,
+                      seen: Callable[[IntArray, torch.Tensor], None] | None) -> None:
         ids, real = self.padded(tokenised, batch, padding_side)
         if ids.size == 0:  # texts without a token, of a tokeniser without special ones
             return
@@ -191,7 +194,11 @@ class Encoder:
         wanted[wanted] = np.concatenate([kept[i] for i in batch])
         rows = np.concatenate([np.arange(offsets[i], offsets[i + 1]) for i in batch])
         chosen = torch.from_numpy(wanted).to(self.device)
-        for layer, hidden in self.hidden_states(ids, real, out.keys()).items():
+        states = self.hidden_states(ids, real, out.keys() | ({FINAL} if seen else set()))
+        if seen is not None:
+            seen(batch, states[FINAL])
+        for layer in out:
+            hidden = states[layer]
             if hidden.shape[:2] != ids.shape:
                 raise ModelError(f"model {self.ref.model_id}", "must give one state for each token",
                                  f"{hidden.shape[1]} for {ids.shape[1]}", "choose another model")

@@ -29,8 +29,8 @@ _TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "tokenizer.mode
                     "sentencepiece.bpe.model")
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.ckpt")
 POOLING_NAMES = {"cls": "cls", "cls_token": "cls", "mean": "mean", "mean_tokens": "mean", "max": "max",
-                 "max_tokens": "max", "mean_sqrt_len_tokens": "mean_sqrt_len", "weightedmean": "weighted_mean",
-                 "weightedmean_tokens": "weighted_mean", "lasttoken": "last_token"}
+                 "max_tokens": "max", "mean_sqrt_len_tokens": "mean_sqrt_len", "weightedmean": "weightedmean",
+                 "weightedmean_tokens": "weightedmean", "lasttoken": "lasttoken"}
 """Names in 1_Pooling/config.json (both the single key's values and the older booleans' endings) and ours."""
 
 
@@ -39,7 +39,7 @@ class Declared:
     """What a model's own files say of how it is to be used; None or empty where they say nothing.
 
     Attributes:
-        pooling: "mean", "cls", "max", "mean_sqrt_len", "weighted_mean", "last_token", or several joined by "+".
+        pooling: "mean", "cls", "max", "mean_sqrt_len", "weightedmean", "lasttoken", or several joined by "+".
         pooling_source: file and key it was read from.
         normalize: vectors are normalised after pooling.
         prompts: prompt name -> text put in front.

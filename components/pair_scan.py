@@ -79,13 +79,15 @@ def pair_of_index(index: IntArray, n_texts: int) -> tuple[IntArray, IntArray]:
     return i, index - starts[i] + i + 1
 
 
-def scan_pairs(moments: TextMoments, sinks: Sequence[Sink], *, threads: int | None = None, direct: bool = False,
-               published: bool = False, progress: Progress = no_progress, cancelled: CancelEvent | None = None) -> int:
+def scan_pairs(moments: TextMoments, sinks: Sequence[Sink], *, split: int | None = None, threads: int | None = None,
+               direct: bool = False, published: bool = False, progress: Progress = no_progress,
+               cancelled: CancelEvent | None = None) -> int:
     """Feeds every pair of texts to the sinks, once.
 
     Args:
         moments: of the texts; the dtype and device of its factors decide where and how products are made.
         sinks: fed in the caller's thread, in a fixed order.
+        split: only pairs of a text before this number with one from it on (queries before documents).
         threads: CPU threads; default all the process may use. On a GPU one thread feeds the device.
         direct: singular values directly rather than through Gram matrices (all-float64 accuracy).
         published: d_sigma with the authors' numerics (see ``socm.published_trace``).
@@ -102,14 +104,21 @@ def scan_pairs(moments: TextMoments, sinks: Sequence[Sink], *, threads: int | No
     if cuda:
         # TF32 keeps 10 bits of a product: every digit of d_sigma after the third would be noise.
         torch.backends.cuda.matmul.allow_tf32 = False
-    groups = _groups(moments.ranks, GPU_GROUP_ROWS if cuda else GROUP_ROWS)
-    total, done = n_pairs_of(len(moments)), 0
+    rows, n = GPU_GROUP_ROWS if cuda else GROUP_ROWS, len(moments)
+    if split is None:
+        groups = _groups(moments.ranks, rows)
+        jobs = ((a, b) for a in range(len(groups)) for b in range(a, len(groups)))
+    else:
+        groups = _groups(moments.ranks[:split], rows)
+        first = len(groups)
+        groups += [members + split for members in _groups(moments.ranks[split:], rows)]
+        jobs = ((a, b) for a in range(first) for b in range(first, len(groups)))
+    total, done = n_pairs_of(n) if split is None else split * (n - split), 0
     workers = 1 if cuda else max(1, threads or len(os.sched_getaffinity(0)))
 
     def tile(a: int, b: int) -> PairTile | None:
         return _tile(moments, groups[a], groups[b], a == b, direct, published)
 
-    jobs = ((a, b) for a in range(len(groups)) for b in range(a, len(groups)))
     for result in _in_order(tile, jobs, workers):
         if cancelled is not None and cancelled.is_set():
             raise Cancelled

@@ -145,3 +145,16 @@ def quantities_of(tile: PairTile) -> Mapping[str, FloatArray]:
     return {"d_mu": tile.d_mu, "d_sigma": tile.d_sigma, "size": tile.size, "shape": tile.d_sigma - tile.size,
             "align": tile.align, "socm": tile.socm, "ceiling": tile.ceiling,
             "socm_ceiling": (1 - tile.d_mu) * tile.ceiling}
+
+
+class RectangleSink:
+    """d_mu and d_sigma of each of the first texts with each of the others (queries with documents): 16 bytes a pair."""
+
+    def __init__(self, n_first: int, n_second: int) -> None:
+        self.n_first = n_first
+        self.d_mu: FloatArray = np.full((n_first, n_second), np.nan)
+        self.d_sigma: FloatArray = np.full((n_first, n_second), np.nan)
+
+    def add(self, tile: PairTile) -> None:
+        self.d_mu[tile.i, tile.j - self.n_first] = tile.d_mu
+        self.d_sigma[tile.i, tile.j - self.n_first] = tile.d_sigma

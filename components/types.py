@@ -189,3 +189,57 @@ class References:
 
         fields: dict[str, Any] = {name: rich(value) for name, value in data.items()}
         return cls(**fields | {"missing": tuple(data["missing"])})
+
+
+@dataclass(frozen=True)
+class RetrievalSet:
+    """Queries, documents, and which documents answer which query.
+
+    Attributes:
+        name: what to call it on screen.
+        query_ids, queries: (n_queries,) ids and texts.
+        document_ids, documents: (n_documents,) ids and texts.
+        judged: (n_judged, 3) int64: number of the query, number of the document, relevance (0 or more; 0 judged irrelevant).
+        labels: one label a document (its domain), or empty.
+        groups: one group a document (near-duplicates), "" for none; or empty.
+        notes: sentences about what was read and left out.
+        source: where it comes from and under which licence.
+    """
+
+    name: str
+    query_ids: tuple[str, ...]
+    queries: tuple[str, ...]
+    document_ids: tuple[str, ...]
+    documents: tuple[str, ...]
+    judged: IntArray
+    labels: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    source: str = ""
+    digest: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        if len(self.query_ids) != len(self.queries) or len(self.document_ids) != len(self.documents) \
+                or any(column and len(column) != len(self.documents) for column in (self.labels, self.groups)):
+            raise DataError("queries and documents", "must have one id, label and group each",
+                            f"{len(self.query_ids)} ids for {len(self.queries)} queries, {len(self.document_ids)} for "
+                            f"{len(self.documents)} documents", "give whole rows")
+        frozen(self.judged)
+        rows = [f"{self.query_ids[q]}\0{self.document_ids[d]}\0{r}" for q, d, r in self.judged.tolist()]
+        parts = (texts_digest(self.queries, self.documents), texts_digest(self.query_ids, self.document_ids),
+                 texts_digest(sorted(rows)))
+        object.__setattr__(self, "digest", hashlib.sha256("".join(parts).encode()).hexdigest())
+
+    @property
+    def answered(self) -> IntArray:
+        """Numbers of the queries that some document answers; the others cannot be scored."""
+        return np.unique(self.judged[self.judged[:, 2] > 0, 0])
+
+    def relevant(self, query: int) -> IntArray:
+        """Numbers of the documents that answer a query."""
+        return self.judged[(self.judged[:, 0] == query) & (self.judged[:, 2] > 0), 1]
+
+    @property
+    def graded(self) -> bool:
+        """Whether some document answers more than another does."""
+        return bool((self.judged[:, 2] > 1).any())

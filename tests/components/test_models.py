@@ -34,10 +34,10 @@ def test_the_embedded_model_and_what_it_declares():
 
 
 @pytest.mark.parametrize(("config", "pooling"), [
-    ({"pooling_mode": "cls"}, "cls"), ({"pooling_mode": "lasttoken"}, "last_token"),
+    ({"pooling_mode": "cls"}, "cls"), ({"pooling_mode": "lasttoken"}, "lasttoken"),
     ({"pooling_mode": ["mean", "max"]}, "mean+max"),
     ({"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}, "cls"),
-    ({"pooling_mode_lasttoken": True}, "last_token"), ({"pooling_mode_weightedmean_tokens": True}, "weighted_mean"),
+    ({"pooling_mode_lasttoken": True}, "lasttoken"), ({"pooling_mode_weightedmean_tokens": True}, "weightedmean"),
     ({"pooling_mode_mean_tokens": True, "pooling_mode_max_tokens": True}, "mean+max"), ({}, None),
 ])
 def test_declared_pooling_in_both_forms(own, config, pooling):
