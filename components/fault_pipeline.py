@@ -65,7 +65,7 @@ def compute_company(of: RetrievalSet, ref: ModelRef, options: PoolingOptions, *,
     alone = None
     for k, size in enumerate(sizes):
         company = in_company(encoder, of.documents, size, prompt=options.document_prompt, cancelled=cancelled,
-                             progress=lambda done, total, stage, k=k: progress(k * total + done, len(sizes) * total, stage))
+                             progress=_part(progress, k, len(sizes)))
         alone = company if alone is None else alone
         columns["widths"].append(company.widths)
         for name in ("unmasked", "masked"):
@@ -116,9 +116,9 @@ def compute_chunks(of: RetrievalSet, ref: ModelRef, options: PoolingOptions, *, 
         room = tokens - around
         if room < 8 or (encoder.max_length is not None and tokens > encoder.max_length):
             continue
-        stage = f"Chunks of {tokens} tokens"
+        named = _named(progress, f"Chunks of {tokens} tokens")
         vectors, owner = chunk_vectors(encoder, of.documents, room, pooling, prompt=options.document_prompt, cancelled=cancelled,
-                                       progress=lambda done, total, _, stage=stage: progress(done, total, stage))
+                                       progress=named)
         for module in head:
             vectors = module(vectors)
         counts[str(tokens)] = len(owner)
@@ -132,6 +132,15 @@ def compute_chunks(of: RetrievalSet, ref: ModelRef, options: PoolingOptions, *, 
     meta = {"ways": ways, "chunks": counts, "pooling": pooling, "n_answered": len(of.answered), "n_documents": len(of.documents),
             "max_length": encoder.max_length, "corpus": of.name}
     return store.put(key, arrays, meta, seconds)
+
+
+def _part(progress: Progress, k: int, parts: int) -> Progress:
+    """The k-th of equal parts as progress of the whole."""
+    return lambda done, total, stage: progress(k * total + done, parts * total, stage)
+
+
+def _named(progress: Progress, stage: str) -> Progress:
+    return lambda done, total, _: progress(done, total, stage)
 
 
 def run_company(args: Mapping[str, Any], *, store: ResultStore, progress: Progress, cancelled: CancelEvent) -> str:

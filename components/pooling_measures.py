@@ -71,13 +71,14 @@ def pooled_vectors(encoder: Encoder, texts: Sequence[str], poolings: Sequence[st
     """
     vectors: dict[str, list[FloatArray]] = {name: [] for name in poolings}
     kept: list[TokenStates] | None = [] if keep_states else None
-    lengths, widths, full, notes = [], [], [], ()
+    lengths, widths, full = [], [], []
+    notes: tuple[str, ...] = ()
     unknown = plain = size = 0
     for start in range(0, len(texts), TEXTS_AT_ONCE):
         part = texts[start:start + TEXTS_AT_ONCE]
         seen = UnmaskedMeans(len(part), encoder.dim)
         encoded = encoder.token_states(part, [FINAL], prompt=prompt, seen=seen, cancelled=cancelled,
-                                       progress=lambda done, _, stage, start=start: progress(start + done, len(texts), stage))
+                                       progress=_after(progress, start, len(texts)))
         states = encoded.states[FINAL]
         for name in poolings:
             made = seen.vectors if name == UNMASKED else \
@@ -95,6 +96,11 @@ def pooled_vectors(encoder: Encoder, texts: Sequence[str], poolings: Sequence[st
         plain += sum(int((~mask).sum()) for mask in encoded.tokenised.special)
     return Pooled({name: np.concatenate(parts) for name, parts in vectors.items()}, None if kept is None else joined(kept),
                   np.concatenate(lengths), np.concatenate(widths), np.concatenate(full), unknown / plain if plain else 0.0, notes)
+
+
+def _after(progress: Progress, before: int, total: int) -> Progress:
+    """A part's progress as that of the whole."""
+    return lambda done, _, stage: progress(before + done, total, stage)
 
 
 def joined(parts: Sequence[TokenStates]) -> TokenStates:

@@ -197,11 +197,15 @@ def retrieval_rows(result: PoolingResult, ranking: str = COSINE) -> list[Row]:
         if at:
             rows = ~np.isnan(values[:, at]).any(axis=1)
             one, gap = values[rows][:, at], (values - declared)[rows][:, at]
-            found |= {columns[k]: parts for k, *parts in zip(at, bootstrap_means(one, "queries"), bootstrap_means(gap, "queries"),
-                                                            randomisation_p(gap).tolist(), strict=True)}
+            parts = zip(bootstrap_means(one, "queries"), bootstrap_means(gap, "queries"), randomisation_p(gap).tolist(), strict=True)
+            found |= {columns[k]: part for k, part in zip(at, parts, strict=True)}
     same = result.declared if ranking == COSINE else None
-    return _corrected([Row(name, metric, found[name, metric][0], *(None, None) if name == same else found[name, metric][1:], None)
-                       for metric in METRICS for name in names])
+    return _corrected([_compared(name, metric, *found[name, metric], same=name == same) for metric in METRICS for name in names])
+
+
+def _compared(name: str, metric: str, value: Interval, gap: Interval, p: float, *, same: bool) -> Row:
+    """A row; the pooling that others are compared with has no difference to itself."""
+    return Row(name, metric, value, None if same else gap, None if same else p, None)
 
 
 def graded_rows(result: PoolingResult) -> list[Row]:
@@ -227,8 +231,7 @@ def probe_rows(result: PoolingResult) -> list[Row]:
         gaps = (right - declared).T
         parts = zip(result.poolings, bootstrap_means(right.T, "texts"), bootstrap_means(gaps, "texts"), randomisation_p(gaps).tolist(),
                     strict=True)
-        rows += [Row(name, metric, mean, *(None, None) if name == result.declared else (gap, p), None)
-                 for name, mean, gap, p in parts]
+        rows += [_compared(name, metric, mean, gap, p, same=name == result.declared) for name, mean, gap, p in parts]
     return _corrected(rows)
 
 

@@ -59,7 +59,8 @@ def scores(queries: FloatArray, documents: FloatArray, similarity: str = COSINE,
     """
     if similarity not in SIMILARITIES:
         raise DataError("similarity", f"must be one of {', '.join(SIMILARITIES)}", shown(similarity), "choose one of these")
-    q, d = np.asarray(queries, np.float64), np.asarray(documents, np.float64)
+    q: FloatArray = np.asarray(queries, np.float64)
+    d: FloatArray = np.asarray(documents, np.float64)
     if not (np.isfinite(q).all() and np.isfinite(d).all()):
         raise DataError("vectors", "must be finite", "NaN or infinity", "check the model's weights and texts")
     q = unit(q) if unit_queries or similarity == COSINE else q

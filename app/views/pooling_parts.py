@@ -179,12 +179,12 @@ def prompts(data: PoolingData, setting: Setting) -> None:
         return
     st.subheader("Prompts")
     st.dataframe({"name": list(known), "in front of the text": list(known.values())}, hide_index=True, key="prompt_table")
-    both = [pooling_data.load(data.of.name, data.model, prompts=flag) for flag in (True, False)]
-    for one in both:
-        if isinstance(one, Request):
-            widgets.compute_or_wait(one, height=150)
-    if all(isinstance(one, PoolingData) for one in both):
-        gap, p = pooling_data.prompts_effect(*both, setting.metric)  # type: ignore[arg-type]
+    one, other = (pooling_data.load(data.of.name, data.model, prompts=flag) for flag in (True, False))
+    for side in (one, other):
+        if isinstance(side, Request):
+            widgets.compute_or_wait(side, height=150)
+    if isinstance(one, PoolingData) and isinstance(other, PoolingData):
+        gap, p = pooling_data.prompts_effect(one, other, setting.metric)
         st.markdown(f"With the declared prompts, {METRIC_WORDS[setting.metric]} of {data.result.declared} changes by "
                     f"{pooling_data.signed(gap.value)} {interval_text(gap.low, gap.high)} over {gap.n:,} queries "
                     f"(p {caption_number(p)}).")

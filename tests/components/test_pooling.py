@@ -31,7 +31,8 @@ def theirs(states: TokenStates, pooling: str, side: str) -> np.ndarray:
         at = slice(0, n) if side == "right" else slice(width - n, width)
         padded[i, at], mask[i, at] = states[i], 1
     module = Pooling(states.dim, pooling_mode=THEIRS[pooling])
-    return module({"token_embeddings": torch.from_numpy(padded), "attention_mask": torch.from_numpy(mask)})["sentence_embedding"].numpy()
+    given = {"token_embeddings": torch.from_numpy(padded), "attention_mask": torch.from_numpy(mask)}
+    return module(given)["sentence_embedding"].numpy()
 
 
 @pytest.mark.parametrize("side", ["right", "left"])
