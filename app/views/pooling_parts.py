@@ -15,11 +15,13 @@ from components.files import plural
 from components.models import declared
 from components.pooling_measures import poolings_for
 from components.pooling_result import SECOND_ORDER, default_reference
-from components.retrieval import METRICS, PRIMARY, SIMILARITIES
+from components.retrieval import METRICS, SIMILARITIES
 
 CHART = {"displaylogo": False, "displayModeBar": False}
 SET, AS_DECLARED = "set", "as declared"
-SIMILARITY_WORDS = dict(zip(SIMILARITIES, ("Cosine", "Inner product", "Euclidean distance"), strict=True))
+METRIC_OF = {METRIC_WORDS[metric]: metric for metric in METRICS}
+SIMILARITY_OF = dict(zip(("Cosine", "Inner product", "Euclidean distance"), SIMILARITIES, strict=True))
+"""Words in menus and links -> names."""
 HYPOTHESES = ("w2 and socm_penalty see covariances; they are hypotheses that this page tests, not poolings that an index can hold. "
               "Both are computed from all token states of a query and a document.")
 
@@ -36,10 +38,9 @@ def controls(model_name: str) -> tuple[Setting, bool]:
     names = [AS_DECLARED, *poolings_for(own.pooling), *SECOND_ORDER]
     pooling = str(side.selectbox("Pooling in use", names, key="pooling", bind="query-params",
                                  help="What your pipeline does; set beside what the model's files declare."))
-    metric = str(side.selectbox("Metric", METRICS, key="metric", bind="query-params", format_func=METRIC_WORDS.__getitem__,
-                                help="nDCG@10 is the primary one, named before anything was measured."))
-    similarity = str(side.radio("Compared by", SIMILARITIES, key="similarity", bind="query-params",
-                                format_func=SIMILARITY_WORDS.__getitem__))
+    metric = METRIC_OF[str(side.selectbox("Metric", list(METRIC_OF), key="metric", bind="query-params",
+                                          help="nDCG@10 is the primary one, named before anything was measured."))]
+    similarity = SIMILARITY_OF[str(side.radio("Compared by", list(SIMILARITY_OF), key="similarity", bind="query-params"))]
     free = similarity != SIMILARITIES[0]
     units = [bool(side.toggle(f"{name} at length 1", value=True, key=key, bind="query-params", disabled=not free,
                               help="Cosine brings both to length 1 itself." if not free else None))
@@ -227,7 +228,3 @@ def exports(data: PoolingData, setting: Setting) -> None:
         tables.table_files(lambda: pooling_data.table(data, setting.ranking), "All metrics", name, about, key="export_pooling_table")
         if setting.pooling in data.result.names:
             tables.table_files(lambda: pooling_data.flips(data, setting), "Flips", f"{name}-flips", about, key="export_flips")
-
-
-__all__ = ["PRIMARY", "alarm", "caveats", "choose_set", "controls", "exports", "figure", "flipped", "headline", "metrics_table",
-           "prompts"]
