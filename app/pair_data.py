@@ -38,6 +38,7 @@ PLANES = (*LINEAR, UMAP_PLANE)
 """The first two are there at once; UMAP is a job."""
 TINTS = {"Share of the spread": "spread", "Effect on SOCM": "socm", "Effect on mean distance": "d_mu",
          "Effect on covariance distance": "d_sigma"}
+NOTHING = 1e-9
 MOST_LEFT_OUT = 160
 """Tokens of a text up to which each is left out in turn while a page waits (a tenth of a second)."""
 
@@ -189,6 +190,11 @@ def load(text_a: str, text_b: str, model_name: str, switches: Switches) -> Token
     return request if found is None else TokenPair(model_name, request, found, switches, (text_a, text_b))
 
 
+def rounded(value: float | None) -> float | None:
+    """The number, or 0 where it is no more than what float32 states leave of it (their squares are good to about 1e-13)."""
+    return 0.0 if value is not None and abs(value) < NOTHING else value
+
+
 def numbers_by_layer(pair: TokenPair) -> list[PairNumbers]:
     """The pair's numbers at layers 0..L.
 
@@ -215,4 +221,4 @@ def by_layer(pairs: Sequence[TokenPair]) -> tuple[list[Panel], str]:
     return panels, "Relative depth (layer / L)" if relative else "Layer"
 
 
-__all__ = ["LINEAR", "MOST_CHARS", "PLANES", "TINTS", "Switches", "TokenPair", "by_layer", "checked", "load", "numbers_by_layer"]
+__all__ = ["LINEAR", "MOST_CHARS", "PLANES", "TINTS", "Switches", "TokenPair", "by_layer", "checked", "load", "numbers_by_layer", "rounded"]

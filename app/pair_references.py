@@ -59,8 +59,12 @@ class Among:
         """Under a headline number: among pairs of like length where there are enough, else among all."""
         share, alike = self.below(name, value), self.below_alike(name, value)
         if alike is not None:
-            return f"above {share_words(alike)} of {int(self.alike.sum()):,} pairs of like length"
-        return "" if share is None else f"above {share_words(share)} of {self.data.corpus.name}'s pairs"
+            return f"{_rank(alike)} {int(self.alike.sum()):,} pairs of like length"
+        return "" if share is None else f"{_rank(share)} {self.data.corpus.name}'s pairs"
+
+
+def _rank(share: float) -> str:
+    return "below all of" if share == 0 else ("above all of" if share == 1 else f"above {share_words(share)} of")
 
 
 def among(data: MapData | None, pair: TokenPair) -> Among | None:

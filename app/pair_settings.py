@@ -81,10 +81,10 @@ def table(shown: Sequence[Shown]) -> pd.DataFrame:
         if not isinstance(one.pair, TokenPair):
             continue
         numbers, halves = one.pair.numbers(one.setting.layer), one.pair.halves(one.setting.layer)
-        rows.append({"Model": one.setting.model, "Layer": str(one.setting.layer), "Tokens A": len(one.pair.kept[0]),
-                     "Tokens B": len(one.pair.kept[1]), "SOCM": numbers.socm, "d_mu": numbers.d_mu, "d_sigma": numbers.d_sigma,
-                     "size": numbers.size, "shape": numbers.shape, "align": numbers.align, "cosine": 1 - 2 * numbers.d_mu,
-                     "halves ratio": halves.ratio if halves else None, "Revision": one.pair.revision})
+        rows.append({"Model": one.setting.model, "Layer": str(one.setting.layer), "SOCM": numbers.socm, "d_mu": numbers.d_mu,
+                     "d_sigma": numbers.d_sigma, "halves ratio": halves.ratio if halves else None, "align": numbers.align,
+                     "size": numbers.size, "shape": numbers.shape, "cosine": 1 - 2 * numbers.d_mu, "Tokens A": len(one.pair.kept[0]),
+                     "Tokens B": len(one.pair.kept[1]), "Revision": one.pair.revision})
     return pd.DataFrame(rows)
 
 

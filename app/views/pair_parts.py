@@ -72,7 +72,7 @@ def _numbers(rows: list[tuple[str, float | None, str]]) -> None:
              "Alignment": "How far the directions of the two covariances agree, from 0 to 1; limited by the number of tokens."}
     with st.container(key="headline"):
         for column, (label, value, below) in zip(st.columns(4), rows, strict=True):
-            widgets.number(column, label, value, below, helps[label])
+            widgets.number(column, label, pair_data.rounded(value), below, helps[label])
 
 
 def layer_words(layer: Layer) -> str:
