@@ -70,8 +70,8 @@ def side_by_side(shown: Sequence[Shown], theme: ChartTheme) -> None:
         ("SOCM", "SOCM"), ("d_mu", "Mean dμ"), ("d_sigma", "Covariance dΣ"), ("size", "Size part"),
         ("shape", "Shape part"), ("align", "Alignment"), ("cosine", "Cosine of means"), ("halves ratio", "Halves of one text, of two"))}
     st.dataframe(pair_settings.table(shown), hide_index=True, key="side_by_side", column_config=three)
-    st.caption("Halves of one text, of two: covariance distance between halves of either text over that between halves of the two; near 1 "
-               "a covariance distance is what few tokens give, and distances of models with other ratios do not compare.")
+    st.caption("Halves of one text, of two: covariance distance between halves of either text over that between halves of the two; "
+               "near 1 a covariance distance is what few tokens give, and distances of models with other ratios do not compare.")
     there = [one for one in shown if isinstance(one.pair, TokenPair)]
     name = _linear()
     planes = [(one, one.pair, found) for one in there if isinstance(one.pair, TokenPair)
