@@ -85,13 +85,13 @@ def test_a_token_clicked_on_the_plane_or_in_its_text_is_marked_in_both_and_left_
     page.page.mouse.click(at["x"] + at["width"] / 2, at["y"] + at["height"] / 2)
     page.page.wait_for_url("**token=a0**")
     page.settle()
-    assert pressed(page) == ["[CLS]"] and plane.locator(".textpoint text").all_inner_texts() == ["[CLS]"]
+    assert pressed(page) == ["[CLS]"] and plane.locator(".textpoint text").all_text_contents() == ["[CLS]"]
     strip = page.page.locator("p.strip").nth(1).get_by_role("button")
     word = strip.nth(2).inner_text()
     strip.nth(2).click()
     page.page.wait_for_url("**token=b2**")
     page.settle()
-    assert pressed(page) == [word] and plane.locator(".textpoint text").all_inner_texts() == [word]
+    assert pressed(page) == [word] and plane.locator(".textpoint text").all_text_contents() == [word]
     page.page.get_by_role("button", name="Leave it out").click()
     page.page.wait_for_url("**without_b=2**")
     page.settle()
@@ -129,7 +129,7 @@ def test_umap_is_computed_on_request_and_a_changed_word_shows_before_and_after(v
     page = visit()
     page.open(tokens)
     page.page.get_by_text("Tokens tinted by").wait_for()
-    page.page.get_by_role("button", name="UMAP", exact=True).click()
+    page.page.get_by_text("UMAP", exact=True).click()
     page.page.get_by_role("button", name="Arrange their tokens by UMAP").click()
     page.page.get_by_text("trustworthiness").wait_for(timeout=180_000)
     page.settle()
