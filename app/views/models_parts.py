@@ -6,7 +6,7 @@ from functools import partial
 
 import streamlit as st
 
-from app import model_data, state, tables, viewport, widgets
+from app import model_data, resources, state, tables, viewport, widgets
 from app.figure_files import figure_files
 from app.model_data import MEASURES, SUBSETS, Chosen, Scored
 from components.charts.change_rows import change_rows, change_rows_alt
@@ -59,7 +59,9 @@ def scatter(chosen: Chosen, measure: str, scored: list[Scored], theme: ChartThem
     narrow = viewport.is_narrow()
     name = f"models_{'narrow' if narrow else 'wide'}"
     with st.container(key="scatter"):
-        st.plotly_chart(model_scatter(found, theme, x_label=label, y_label=SCORE, unscored=ticks, narrow=narrow), theme=None, key=name,
+        drawn = resources.made_once(repr((found, ticks, label, theme.name, narrow)), lambda: model_scatter(
+            found, theme, x_label=label, y_label=SCORE, unscored=ticks, narrow=narrow))
+        st.plotly_chart(drawn, theme=None, key=name,
                         alt=model_scatter_alt(found, x_label=label, y_label=SCORE, unscored=ticks), config=CHART,
                         selection_mode="points", on_select=partial(state.toggle_clicked, name, WITHOUT))
     here = [mark for mark in found if not mark.family]
@@ -106,8 +108,10 @@ def changes(chosen: Chosen, measure: str, theme: ChartTheme) -> None:
     """Dumbbells of backbone and tuned, and the exceptions by name."""
     st.subheader("What tuning did to it")
     found, label = model_data.changes(chosen.measure), axis(measure).removesuffix(", as published")
-    st.plotly_chart(change_rows(found, theme, x_label=label, narrow=viewport.is_narrow()), theme=None, key="changes",
-                    alt=change_rows_alt(found, x_label=label), config=CHART)
+    narrow = viewport.is_narrow()
+    drawn = resources.made_once(repr((found, label, theme.name, narrow)),
+                                lambda: change_rows(found, theme, x_label=label, narrow=narrow))
+    st.plotly_chart(drawn, theme=None, key="changes", alt=change_rows_alt(found, x_label=label), config=CHART)
     rising = [change.tuned for change in found if change.rises]
     st.caption(f"Hollow: backbone; filled: tuned. {len(found)} tuned models; "
                + (f"it rises for {', '.join(map(widgets.plain, rising))}." if rising else "it falls for all of them.")
