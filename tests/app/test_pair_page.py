@@ -219,6 +219,8 @@ def test_a_setting_is_pinned_and_the_link_names_it(stored):
 def test_pins_of_models_and_layers_that_are_not_here_show_a_page(stored, pins):
     page = open_pair(a="316", b="687", pins=pins)
     assert metrics(page) == expected(stored["rows"]) and not page.error and len(page.multiselect(key="pins").value) <= 3
+    said = [element.value.replace("\\", "") for element in page.sidebar.caption if "No model and layer" in element.value]
+    assert said == ([] if pins[0] in ("nano-cls@1", "nano-cls@0") else [f"No model and layer of this server, so left out: {pins[0]}."])
 
 
 def open_edit(stored) -> AppTest:
