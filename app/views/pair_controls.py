@@ -117,7 +117,8 @@ def pinned(model_name: str, layer: Layer) -> list[Setting]:
     # Streamlit drops what is no option from the link without a word.
     if unknown := [one[:60] for one in st.query_params.get_all(PINS) if one not in known]:
         st.session_state[REFUSED] = unknown[:MOST_PINNED]
-    chosen = side.multiselect("Side by side with", list(known), key=PINS, bind="query-params", max_selections=MOST_PINNED, on_change=_forget,
+    chosen = side.multiselect("Side by side with", list(known), key=PINS, bind="query-params", max_selections=MOST_PINNED,
+                              on_change=_forget,
                               help="The same two texts under further models (before the @) and layers (after it), three at the most; "
                                    "the link names them.")
     if refused := st.session_state.get(REFUSED):
