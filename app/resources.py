@@ -150,7 +150,7 @@ def stored_result(digest: str, _key: ResultKey) -> StoredResult:
     return _stored(_key)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@st.cache_resource(max_entries=192, show_spinner=False)
 def made_once(signature: str, _make: Callable[[], Made]) -> Made:
     """What takes a tenth of a second or more to make (a figure with its words, a correlation), made once for all visitors.
 

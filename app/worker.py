@@ -48,7 +48,9 @@ TASKS: dict[str, str | Task] = {"pair_map": "components.pipeline:run_pair_map",
                                "pooling": "components.pooling_pipeline:run_pooling",
                                "company": "components.fault_pipeline:run_company",
                                "chunks": "components.fault_pipeline:run_chunks",
-                               "pair_tokens": "components.token_pipeline:run_tokens"}
+                               "pair_tokens": "components.token_pipeline:run_tokens",
+                               "pair_subset": "components.subset_pipeline:run_subset",
+                               "length_halves": "components.length_pipeline:run_length_halves"}
 """Task name -> ``"module:attribute"``, imported at the first request, since that may take seconds and a gigabyte."""
 
 TEST_TASKS_VARIABLE = "POOLSCOPE_WORKER_TASKS"

@@ -25,7 +25,8 @@ CORPORA = {"components.retrieval_sets",
            "components.published", "components.corpora", "components.files", "components.tables", "components.columns"}
 PIPELINE = {"components.pipeline", "components.gallery", "components.training_pipeline", "components.layer_pipeline",
             "components.pooling_pipeline", "components.fault_pipeline",
-            "components.token_pipeline", "components.nano", "components.nano_settings", "components.nano_table"}
+            "components.token_pipeline", "components.subset_pipeline", "components.length_pipeline", "components.nano",
+            "components.nano_settings", "components.nano_table"}
 CHART_WORDS = {"components.charts.style.caption_number", "components.charts.style.interval_text"}
 """How numbers are written; sentences use it as figures do."""
 ONE_FILE = {"transformers": {"components.encoders", "components.nano_backbone", "components.training"},
@@ -33,7 +34,7 @@ ONE_FILE = {"transformers": {"components.encoders", "components.nano_backbone", 
             "datasets": {"components.training"}, "filelock": {"components.training_folder"} | STORE,
             "pydantic": {"components.recipes", "app.settings"}, "yaml": {"components.recipes"},
             "tokenizers": {"components.nano_tokens"}, "safetensors": {"components.nano_backbone", "components.projection_head"},
-            "sklearn": {"components.pooling_measures"}, "statsmodels": {"components.query_statistics"},
+            "sklearn": {"components.pooling_measures", "components.projection"}, "statsmodels": {"components.query_statistics"},
             "umap": {"components.projection"}, "ot": {"components.transport"}, "pytrec_eval": {"components.retrieval"}}
 """Where each special library may be imported; a loss made for a library's trainer has to know that library, and
 who trains a model from nothing makes its classes, tokenizer and checkpoints."""
@@ -170,8 +171,9 @@ def test_the_pipeline_computes_only_after_a_miss(path):
     assert top <= STORE | CORPORA | {"components.errors", "components.types", "components.models", "components.pair_map",
                                      "components.recipes", "components.training_folder",
                                      "components.pipeline", "components.training_pipeline", "components.layer_pipeline",
-                                     "components.layer_curves", "components.nano", "components.nano_settings",
-                                     "components.pooling_result", "components.statistics", "components.probe"}
+                                     "components.layer_curves", "components.token_pipeline", "components.nano",
+                                     "components.nano_settings", "components.pooling_result", "components.statistics",
+                                     "components.probe"}
     assert {found.package for found in imports(path) if found.top} <= {"numpy", "components"} | set(sys.stdlib_module_names)
     assert not {module for module in ours(path) if module.startswith("components.charts")}
     assert not {"plotly", "streamlit"} & others(path)

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from app import layer_data, navigation, resources, state, tables, viewport, widgets
-from app.figure_files import figure_files
+from app.figure_files import figure_files, file_word
 from app.layer_data import MAIN, MORE, TITLES, Layers
 from components.charts.head_map import head_map, head_map_alt
 from components.charts.layer_panels import layer_panels, layer_panels_alt
@@ -182,7 +182,7 @@ def exports(data: Layers, quantity: str, layer: Layer, *, published: bool) -> No
         if not folded.open:
             return
         about = layer_data.about(data, widgets.version())
-        name = f"poolscope-layers-{''.join(c if c.isalnum() or c in '-._' else '_' for c in data.first.name)}"
+        name = f"poolscope-layers-{file_word(data.first.name)}"
         made = {"Curves": layer_panels(layer_data.panels(data, MAIN, published=published), LIGHT, axis=data.axis, ticks=data.ticks())}
         if columns := layer_data.values_at(data, quantity, layer):
             made["Distribution"] = text_shares(columns, LIGHT, quantity_label=TITLES[quantity], height=460)
