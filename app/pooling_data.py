@@ -244,6 +244,13 @@ def unseen_shares(found: StoredResult) -> FloatArray:
     return np.asarray(1 - found.arrays["read_tokens"] / found.arrays["full_tokens"])
 
 
+def umap_planes(data: PoolingData, found: StoredResult) -> list[PooledPlane]:
+    """Every pooling's plane by UMAP, with its trustworthiness."""
+    n = len(data.of.answered)
+    return [PooledPlane(f"{name}, {caption_number(kept)}", plane[:n], plane[n:]) for name, kept, plane in
+            zip(found.meta["poolings"], found.meta["trustworthiness"], found.arrays["planes"], strict=True)]
+
+
 def planes(data: PoolingData) -> list[PooledPlane]:
     """Every pooling's principal plane."""
     n = len(data.of.answered)

@@ -19,6 +19,7 @@ from components.pair_map import PairMap, PairOptions
 from components.pair_parts import n_pairs_of
 from components.pair_selection import Pairs
 from components.pipeline import pair_list_key, pair_map_key
+from components.pooled_umap_pipeline import pooled_umap_key
 from components.pooling_pipeline import pooling_key
 from components.pooling_result import PoolingOptions, PoolingResult, declared_prompts
 from components.store import ResultKey, StoredResult
@@ -145,6 +146,13 @@ def chunks_request(set_name: str, model_name: str, options: PoolingOptions) -> R
     of = resources.retrieval_set(set_name)
     return _on_set("chunks", set_name, model_name, options, chunks_key, "Compare truncation with chunks",
                    6 + 5 * expected_text_seconds(of.documents))
+
+
+def pooled_umap_request(set_name: str, model_name: str, options: PoolingOptions) -> Request:
+    """What to ask for to see every pooling's vectors arranged by UMAP."""
+    of = resources.retrieval_set(set_name)
+    return _on_set("pooled_umap", set_name, model_name, options, pooled_umap_key, "Arrange every pooling by UMAP",
+                   40 + expected_text_seconds([*of.queries, *of.documents]))
 
 
 def _on_set(task: str, set_name: str, model_name: str, options: PoolingOptions, key_of: Callable[..., ResultKey], action: str,

@@ -24,7 +24,7 @@ STORE = {"components.store", "components.store_folder", "components.result_files
 CORPORA = {"components.retrieval_sets",
            "components.published", "components.corpora", "components.files", "components.tables", "components.columns"}
 PIPELINE = {"components.pipeline", "components.gallery", "components.training_pipeline", "components.layer_pipeline",
-            "components.pooling_pipeline", "components.fault_pipeline",
+            "components.pooling_pipeline", "components.fault_pipeline", "components.pooled_umap_pipeline",
             "components.token_pipeline", "components.subset_pipeline", "components.length_pipeline", "components.nano",
             "components.nano_settings", "components.nano_table"}
 CHART_WORDS = {"components.charts.style.caption_number", "components.charts.style.interval_text"}

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
+import plotly.graph_objects as go
 import streamlit as st
 
-from app import pooling_data, resources, state, viewport
+from app import pooling_data, resources, results, state, viewport, widgets
 from app.pooling_data import PoolingData
 from app.views.pooling_faults import DOCUMENT
 from components.charts.pooled_planes import pooled_planes, pooled_planes_alt
@@ -14,6 +15,7 @@ from components.charts.style import ChartTheme
 from components.charts.token_matrix import token_matrix, token_matrix_alt
 
 CHART = {"displaylogo": False, "displayModeBar": False}
+AXES, UMAP = "Principal axes", "UMAP"
 
 
 def show(data: PoolingData, theme: ChartTheme) -> None:
@@ -41,15 +43,25 @@ def show(data: PoolingData, theme: ChartTheme) -> None:
 def _planes(data: PoolingData, theme: ChartTheme, *, narrow: bool) -> None:
     ids = list(data.of.document_ids)
     marked = ids.index(st.session_state[DOCUMENT]) if st.session_state.get(DOCUMENT) in ids else None
-    planes = pooling_data.planes(data)
+    arranged = str(st.segmented_control("Arranged by", [AXES, UMAP], default=AXES, key="arranged", bind="query-params") or AXES)
+    planes, words = pooling_data.planes(data), "First two principal axes, with the share of variance they carry"
+    if arranged == UMAP:
+        request = results.pooled_umap_request(data.of.name, data.model, results.pooling_options(data.model))
+        found = results.stored(request)
+        if found is None:
+            widgets.compute_or_wait(request, height=280)
+            return
+        planes = pooling_data.umap_planes(data, found)
+        words = (f"UMAP of vectors at length 1 ({found.meta['n_neighbors']} neighbours, seed {found.meta['seed']}), with its "
+                 "trustworthiness: 1 where every neighbour on the plane is one, about 0.5 by chance; distances and axes mean nothing")
     hover = pooling_data.cut([data.of.queries[q] for q in data.of.answered]), pooling_data.cut(data.of.documents)
 
-    def draw() -> tuple[object, str]:
-        return pooled_planes(planes, hover, theme, marked=marked, answered_by=pooling_data.answering(data.of), axis="Principal axis",
+    def draw() -> tuple[go.Figure, str]:
+        return pooled_planes(planes, hover, theme, marked=marked, answered_by=pooling_data.answering(data.of), axis=arranged,
                              narrow=narrow), pooled_planes_alt(planes, n_queries=len(hover[0]), n_documents=len(hover[1]))
 
-    drawn, alt = resources.made_once(repr(("pooled planes", data.request.key.digest, marked, theme.name, narrow)), draw)
-    st.plotly_chart(drawn, theme=None, key="pooled_planes", alt=alt, config=CHART, selection_mode="points",  # type: ignore[arg-type]
+    drawn, alt = resources.made_once(repr(("pooled planes", data.request.key.digest, arranged, marked, theme.name, narrow)), draw)
+    st.plotly_chart(drawn, theme=None, key="pooled_planes", alt=alt, config=CHART, selection_mode="points",
                     on_select=partial(state.keep_clicked, "pooled_planes", DOCUMENT, ids))
-    st.caption("First two principal axes of queries (open, blue) and documents (orange), with the share of variance they carry. Click "
-               "a document or a query: the document is marked in every plane, joined to the queries it answers, and looked at above.")
+    st.caption(f"{words}. Queries open and blue, documents orange. Click one: its document is marked in every plane, joined to the "
+               "queries it answers, and looked at above.")
