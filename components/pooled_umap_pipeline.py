@@ -51,9 +51,9 @@ def compute_pooled_umap(of: RetrievalSet, ref: ModelRef, options: PoolingOptions
 
     encoder, seconds = timed_encoder(ref, device, tuple(allow_remote_code), progress)
     names, head = poolings_for(declared(ref.folder).pooling), dense_layers(ref)
-    queries = pooled_vectors(encoder, [of.queries[q] for q in of.answered], names, head, prompt=options.query_prompt,
-                             progress=progress, cancelled=cancelled)
-    documents = pooled_vectors(encoder, of.documents, names, head, prompt=options.document_prompt, progress=progress, cancelled=cancelled)
+    watched: dict[str, Any] = {"progress": progress, "cancelled": cancelled}
+    queries = pooled_vectors(encoder, [of.queries[q] for q in of.answered], names, head, prompt=options.query_prompt, **watched)
+    documents = pooled_vectors(encoder, of.documents, names, head, prompt=options.document_prompt, **watched)
     start = time.perf_counter()
     planes, kept = [], []
     for k, name in enumerate(names):

@@ -47,7 +47,7 @@ def umap_plane(x: FloatArray, y: FloatArray, *, seed: int = 0) -> tuple[FloatArr
 
 
 def umap_points(x: FloatArray, *, seed: int = 0) -> tuple[FloatArray, float]:
-    """(n, 2) float64 places of the rows of (n, dim), by their Euclidean distances, and the plane's trustworthiness; see ``umap_plane``."""
+    """(n, 2) float64 places of the rows of (n, dim) by Euclidean distance, and the plane's trustworthiness; see ``umap_plane``."""
     from sklearn.manifold import trustworthiness
     from umap import UMAP
 
