@@ -1,4 +1,4 @@
-"""The Pooling page in a real browser: measured by a click, a wrong pooling chosen, a document marked, opened from a link, on a phone."""
+"""The Pooling page in a real browser: measured by a click, a wrong pooling chosen, a document looked at, a link, a phone."""
 
 from __future__ import annotations
 
@@ -84,4 +84,4 @@ def test_exports_open_again(visit, measured):
     with page.page.expect_download(timeout=60_000) as saving:
         page.page.get_by_role("button", name="All metrics as CSV", exact=True).click()
     table = pd.read_csv(saving.value.path())
-    assert {"pooling", "metric", "value", "p (Holm)", "about: model"} <= set(table.columns) and set(table["about: model"]) == {"nano-cls"}
+    assert {"pooling", "metric", "value", "p (Holm)"} <= set(table.columns) and set(table["about: model"]) == {"nano-cls"}
