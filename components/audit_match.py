@@ -149,7 +149,7 @@ def views_of(values: FloatArray, full_dim: int) -> list[View]:
     found: list[View] = []
     whole = bool((given == np.round(given)).all()) if given.dtype.kind == "f" else True
     lowest, highest = float(given.min()), float(given.max())
-    if whole and -128 <= lowest and highest <= 255 and highest - lowest <= 255:
+    if whole and lowest >= -128 and highest <= 255 and highest - lowest <= 255:
         if lowest >= -1 and highest <= 1:
             found.append(View("binary", np.where(given > 0, 1.0, -1.0)))
         elif given.shape[1] * 8 <= full_dim:

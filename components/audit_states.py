@@ -165,7 +165,7 @@ def _room(encoder: Encoder) -> int | None:
     """The longest text that the model takes at all; None where its files name no limit."""
     config, tokenizer = encoder.model.config, encoder.tokenizer
     places = getattr(config, "max_position_embeddings", None)
-    if isinstance(places, int) and "roberta" in config.model_type or config.model_type in ("camembert", "mpnet"):
+    if (isinstance(places, int) and "roberta" in config.model_type) or config.model_type in ("camembert", "mpnet"):
         places = places - 2 if isinstance(places, int) else places
     limits = [n for n in (places, tokenizer.model_max_length, encoder.max_length) if isinstance(n, int) and 0 < n < 10**9]
     return max(limits[:1] or limits) if limits else None

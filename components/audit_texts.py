@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from components.columns import check_any_row, check_column, chosen_column, texts_of
-from components.errors import DataError
+from components.errors import DataError, shown
 from components.files import DEFAULT_LIMITS, ReadLimits, plural, shown_path
 from components.tables import MISSING, read_table
 
@@ -71,6 +71,6 @@ def read_row_texts(name: str, data: bytes, column: str | None = None, limits: Re
         seen: set[str] = set()
         for number, one in zip(table.numbers, ids, strict=True):
             if one and one in seen:
-                raise DataError(table.at(number), "must have an id of its own", f"{one!r} a second time", "number the rows anew")
+                raise DataError(table.at(number), "must have an id of its own", f"{shown(one)} a second time", "number the rows anew")
             seen.add(one)
     return RowTexts(PurePath(name.replace("\\", "/")).name, tuple(texts), ids, tuple(notes))

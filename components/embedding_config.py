@@ -167,7 +167,8 @@ def _sentence(called: str, error: ValidationError, given: Mapping[Any, Any]) -> 
     rule = _RULES.get(first["type"], message if message.startswith("must") else f"must be usable ({message})")
     found = "nothing" if first["type"] == "missing" else f"{shown(first.get('input'))} of type {_kind(first.get('input'))}"
     ways = {"missing": "write it, as in model: all-MiniLM-L6-v2", "string_type": "put it into quotes"}
-    return DataError(f"{called}: {shown(key) if len(key) > 40 else key}", rule, found, ways.get(first["type"], f"mend {key.split('.')[0]}"))
+    way_out = ways.get(first["type"], f"mend {key.split('.')[0]}")
+    return DataError(f"{called}: {shown(key) if len(key) > 40 else key}", rule, found, way_out)
 
 
 def _kind(value: object) -> str:

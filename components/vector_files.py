@@ -87,7 +87,8 @@ def _extension(name: str, argument: str) -> str:
     extension = PurePath(name).suffix.lower()
     if extension not in EXTENSIONS:
         raise DataError(argument, f"must be one of {', '.join(EXTENSIONS)}",
-                        f"the extension {shown(extension)}" if extension else "no extension", "save them with numpy.save(file, vectors)")
+                        f"the extension {shown(extension)}" if extension else "no extension",
+                        "save them with numpy.save(file, vectors)")
     return extension
 
 
@@ -102,8 +103,8 @@ def _check(values: Any, argument: str, limits: ReadLimits) -> None:
     bad = np.flatnonzero(~np.isfinite(values).all(axis=1))
     if len(bad):
         first = values[bad[0]]
-        raise DataError(argument, "must be finite numbers", f"{shown(first[~np.isfinite(first)][0])} in {plural(len(bad), 'row')} "
-                        f"(from 1: {listed([int(row) + 1 for row in bad])})", "find the texts of those rows; an empty text often gives NaN")
+        raise DataError(argument, "must be finite numbers",
+                        f"{shown(first[~np.isfinite(first)][0])} in {plural(len(bad), 'row')} (from 1: {listed([int(row) + 1 for row in bad])})", "find the texts of those rows; an empty text often gives NaN")
 
 
 def _npy(data: bytes, argument: str, limits: ReadLimits) -> Any:
@@ -176,8 +177,8 @@ def _parquet(data: bytes, argument: str, limits: ReadLimits, notes: list[str]) -
             flat, lengths = column.flatten(), np.diff(_offsets(column))
             if len(set(lengths.tolist())) > 1:
                 row = int(np.flatnonzero(lengths != lengths[0])[0])
-                raise DataError(f"row {row + 1} of {argument}", f"must have {lengths[0]:,} dims, as the first row has", f"{lengths[row]:,}",
-                                "write the vectors again")
+                raise DataError(f"row {row + 1} of {argument}", f"must have {lengths[0]:,} dims, as the first row has",
+                                f"{lengths[row]:,}", "write the vectors again")
             if not (pa.types.is_floating(flat.type) or pa.types.is_integer(flat.type)):
                 raise DataError(argument, "must hold numbers", f"lists of {shown(flat.type)}", "write them as float32")
             return _own(flat.to_numpy(zero_copy_only=False).reshape(len(lengths), -1))

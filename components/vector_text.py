@@ -86,7 +86,8 @@ def _of_table(table: Table, delimiter: str, notes: list[str]) -> Any:
         try:
             values[:, column] = cells
         except (TypeError, ValueError):
-            number, cell = next((n, c) for n, c in zip(table.numbers, cells, strict=True) if not isinstance(c, str) or _number(c) is None)
+            number, cell = next((n, c) for n, c in zip(table.numbers, cells, strict=True)
+                                if not isinstance(c, str) or _number(c) is None)
             raise _no_number(f"column {shown(name)} in {table.at(number)}", cell) from None
     return values
 
@@ -137,8 +138,8 @@ def jsonl_vectors(data: bytes, argument: str, limits: ReadLimits) -> Any:
             named = [key for key in found if key.strip().casefold() in VECTOR_NAMES] or \
                 [key for key, value in found.items() if isinstance(value, list)]
             if len(named) != 1:
-                raise DataError(where, f"must have one vector, called {VECTOR_NAMES[0]}", f"{plural(len(named), 'list')} among the keys "
-                                f"{listed([shown(key) for key in found])}", f"rename the vector to {VECTOR_NAMES[0]}")
+                raise DataError(where, f"must have one vector, called {VECTOR_NAMES[0]}",
+                                f"{plural(len(named), 'list')} among the keys {listed([shown(key) for key in found])}", f"rename the vector to {VECTOR_NAMES[0]}")
             found = found[named[0]]
         rows.append(_vector(found if isinstance(found, list) else None, where))
         places.append(where)
