@@ -88,6 +88,11 @@ def tokens(request: Request) -> StoredResult | None:
     return _stored(resources.stored_result, request)
 
 
+def stored(request: Request) -> StoredResult | None:
+    """A stored result as it is, or None when it has to be computed first."""
+    return _stored(resources.stored_result, request)
+
+
 def _stored(read: Callable[[str, ResultKey], Found], request: Request) -> Found | None:
     try:
         return read(request.key.digest, request.key)

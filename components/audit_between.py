@@ -80,8 +80,9 @@ def _recall(index: VectorsOfTexts, queries: VectorsOfTexts, qrels: Any) -> dict[
     for name in ("dot", "cosine"):
         a, b = (np.asarray(side.vectors.values, dtype=np.float64) for side in (index, queries))
         if name == "cosine":
-            a, b = _unit(a), _unit(b)
-        best = _nearest(b[rows], a)
+            best = _nearest(_unit(b[rows]), _unit(a))
+        else:
+            best = _nearest(b[rows], a)
         found[name] = float(np.mean([int(best[k]) in right[int(row)] for k, row in enumerate(rows)]))
     return {"n": len(rows), "of": of, **found}
 

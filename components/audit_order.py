@@ -43,7 +43,8 @@ def match_rows(view: View, rows: IntArray, vectors: FloatArray, texts: Sequence[
         lengths: (n_texts,) tokens of each.
     """
     at = np.arange(len(rows)) if len(rows) <= MOST_QUERIES else np.linspace(0, len(rows) - 1, MOST_QUERIES).astype(np.int64)
-    given, mine = view.values, vectors[at][:, :view.dims]
+    given: FloatArray = view.values
+    mine: FloatArray = vectors[at][:, :view.dims]
     if view.kind == "binary":
         mine = np.sign(mine)
     elif view.kind == "int8":  # ranges for each dim move the origin

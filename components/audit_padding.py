@@ -97,7 +97,8 @@ def _unknown(view: View, candidates: Candidates, prompt: str, limit: int, probes
 def _ways(lengths: IntArray, texts: Sequence[str], limit: int, limits: Sequence[int],
           room: int | None) -> list[tuple[str, int | None, IntArray]]:
     """(words, batch size, width of every text of the file) of each usual way."""
-    n, found = len(lengths), []
+    n = len(lengths)
+    found: list[tuple[str, int | None, IntArray]] = []
     # As sentence-transformers sorts: equal lengths in no promised order, so the same call.
     orders = (np.arange(n), np.argsort([-len(text) for text in texts]), np.argsort(-lengths, kind="stable"))
     sizes = [*(size for size in SIZES if size < n), n]

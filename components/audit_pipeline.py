@@ -120,12 +120,12 @@ def audit(config: EmbeddingConfig, ref: ModelRef, given: VectorsOfTexts | None =
     from components.pipeline import timed_encoder
 
     encoder, seconds = timed_encoder(ref, device, tuple(allow_remote_code), progress)
-    how = {"progress": progress, "cancelled": cancelled}
-    first = audit_side(given, config, encoder, options, options.prompt, **how)
+    first = audit_side(given, config, encoder, options, options.prompt, progress=progress, cancelled=cancelled)
     report["vectors"], verdict, sides = first.report, first.report["verdict"], [first]
     report["says"], report["changes"] = [*first.says], [*report["changes"], *first.changes]
     if against is not None:
-        second = audit_side(against, config, encoder, options, options.against_prompt, **how)
+        second = audit_side(against, config, encoder, options, options.against_prompt, progress=progress,
+                            cancelled=cancelled)
         sides.append(second)
         report["against"] = second.report
         between = compare_sides(given, against, first, second, qrels)

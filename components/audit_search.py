@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from components.audit_match import Compared, View, views_of
+from components.audit_match import UNSEEN, Compared, View, views_of
 from components.audit_order import Order, match_rows
 from components.audit_padding import Padding, find_padding
 from components.audit_setting import Setting
@@ -188,7 +188,8 @@ class _Search:
         """One setting, the nearest to what is expected among those that give the same vectors."""
         settings = [t.setting for t in whole]
         names = [_precisions(t) for t in whole]
-        best = min(range(len(whole)), key=lambda k: (len(self.expected.differences(settings[k])) if self.expected else 0, k))
+        best = min(range(len(whole)), key=lambda k: (len(self.expected.differences(settings[k])) if self.expected else 0,
+                                                     settings[k].normalize == UNSEEN, k))
         if len(names[best]) > 1:
             return None  # rows of several precisions: a mixture
         chosen = settings[best].with_(precision=names[best][0])
@@ -234,7 +235,8 @@ class _Search:
 
     def mixed(self) -> Found | None:
         """As few settings as possible that account for most rows together."""
-        left, parts = np.ones(len(self.rows), bool), []
+        left = np.ones(len(self.rows), bool)
+        parts: list[Part] = []
         masks = [(t.setting.with_(precision=p), t.ok & (t.precision == p)) for t in self.tried for p in _precisions(t)]
         while left.any() and len(parts) < MOST_SETTINGS and masks:
             gains = [int((ok & left).sum()) for _, ok in masks]

@@ -75,6 +75,8 @@ def audit_side(given: VectorsOfTexts, config: EmbeddingConfig, encoder: Encoder,
     candidates = Candidates(encoder, texts, rows, after, joint, progress, cancelled)
     limit = config.max_seq_len or encoder.max_length or candidates.room or max(LIMITS)
     stated_limit = [stated.max_length] if stated.max_length else []
+    if expected is not None and expected.max_seq_len is None:
+        expected = expected.with_(max_seq_len=limit)  # what the model itself takes
     found = search(vectors.values, candidates, prompts, limit, [*LIMITS, *stated_limit], full_dim, expected)
     says, changes = vector_sentences(found, expected, right, n, ref.model_id)
     verdict = judge(found, expected, right)
@@ -87,7 +89,8 @@ def audit_side(given: VectorsOfTexts, config: EmbeddingConfig, encoder: Encoder,
     if len(rows) < n:
         notes.append(f"{len(rows):,} of {n:,} rows of {vectors.name} were compared, evenly through the file; --rows compares more.")
     if after.unknown:
-        notes.append(f"The model has modules that are not rebuilt here ({', '.join(after.unknown)}): vectors that they change match nothing.")
+        notes.append(f"The model has modules that are not rebuilt here ({', '.join(after.unknown)}): vectors that they change match "
+                     "nothing.")
     report = {"file": vectors.name, "n": n, "dim": vectors.dim, "stored": vectors.stored, "verdict": verdict,
               "expected": None if expected is None else expected.as_dict(), **found_as_dict(found)}
     return Side(report, found, tuple(says), tuple(changes), tuple(notes))

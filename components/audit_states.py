@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -40,7 +41,7 @@ def poolings_of(states: FloatArray, offsets: IntArray) -> dict[str, FloatArray]:
               "max": np.maximum.reduceat(x, starts, axis=0) if len(starts) else x[:0],
               "mean_sqrt_len": found["mean"] * np.sqrt(counts),
               "weightedmean": np.add.reduceat(x * position, starts, axis=0) / (counts * (counts + 1) / 2) if len(starts) else x[:0]}
-    out = {}
+    out: dict[str, FloatArray] = {}
     for name, vectors in found.items():
         out[name] = np.zeros((len(n), x.shape[1]))
         out[name][there] = vectors
@@ -111,7 +112,7 @@ class Candidates:
     def finished(self, pooled: Mapping[str, FloatArray]) -> list[tuple[str, bool, FloatArray]]:
         """(pooling, with the modules after it, vectors) in every combination that there is."""
         width = self.encoder.dim * max([name.count("+") + 1 for name in self.joint], default=1)
-        out = []
+        out: list[tuple[str, bool, FloatArray]] = []
         for name, vectors in pooled.items():
             fits = not self.after.names or vectors.shape[1] == (width if self.joint else self.encoder.dim)
             if self.after.names and fits:
@@ -157,7 +158,7 @@ class Candidates:
         return encoder.hidden_states(ids, real, [FINAL])[FINAL].float().cpu().numpy().astype(np.float64)
 
 
-def _offsets(kept: np.ndarray, offsets: IntArray) -> IntArray:
+def _offsets(kept: Any, offsets: IntArray) -> IntArray:
     return np.concatenate([[0], np.cumsum(kept)]).astype(np.int64)[offsets]
 
 

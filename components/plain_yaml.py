@@ -47,12 +47,14 @@ def plain_mapping(text: str, called: str, example: str) -> dict[Any, Any]:
     try:
         depth = 0
         for event in yaml.parse(text, Loader=yaml.SafeLoader):
-            line = event.start_mark.line + 1
-            if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
-                raise DataError(f"line {line} of {called}", "must hold plain values", f"the anchor or alias {shown(event.anchor)}",
+            line = event.start_mark.line + 1 if event.start_mark else 0
+            anchor = getattr(event, "anchor", None)
+            tag = getattr(event, "tag", None)
+            if anchor:
+                raise DataError(f"line {line} of {called}", "must hold plain values", f"the anchor or alias {shown(anchor)}",
                                 "write the value out where it is meant")
-            if getattr(event, "tag", None):
-                raise DataError(f"line {line} of {called}", "must hold plain values", f"the tag {shown(event.tag)}",
+            if tag:
+                raise DataError(f"line {line} of {called}", "must hold plain values", f"the tag {shown(tag)}",
                                 "leave out the tag and write the value")
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
             if depth > DEEPEST:

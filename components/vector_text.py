@@ -139,7 +139,8 @@ def jsonl_vectors(data: bytes, argument: str, limits: ReadLimits) -> Any:
                 [key for key, value in found.items() if isinstance(value, list)]
             if len(named) != 1:
                 raise DataError(where, f"must have one vector, called {VECTOR_NAMES[0]}",
-                                f"{plural(len(named), 'list')} among the keys {listed([shown(key) for key in found])}", f"rename the vector to {VECTOR_NAMES[0]}")
+                                f"{plural(len(named), 'list')} among the keys {listed([shown(key) for key in found])}",
+                                f"rename the vector to {VECTOR_NAMES[0]}")
             found = found[named[0]]
         rows.append(_vector(found if isinstance(found, list) else None, where))
         places.append(where)

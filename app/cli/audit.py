@@ -11,6 +11,7 @@ import typer
 
 from app.cli.progress import terminal_progress
 from app.settings import settings
+from components.audit_words import VERDICT_WORDS
 from components.errors import DataError, PoolscopeError, shown
 
 if TYPE_CHECKING:
@@ -132,8 +133,7 @@ def _qrels(path: Path, index: VectorsOfTexts, queries: VectorsOfTexts) -> list[t
 
 
 def _print(report: dict[str, Any]) -> None:
-    words = {"clean": "Clean", "departs": "Departs", "unknown": "Could not tell"}
-    typer.echo(f"{words[report['verdict']]}: {report['model']} at {report['revision'].removeprefix('sha256:')[:10]}")
+    typer.echo(f"{VERDICT_WORDS[report['verdict']]}: {report['model']} at {report['revision'].removeprefix('sha256:')[:10]}")
     for check in report["checks"]:
         typer.echo(f"  {check['key']}: {check['configured']} (files: {check['files']}; {check['status']})")
     for text in report["says"]:
