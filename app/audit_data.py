@@ -92,8 +92,11 @@ def distances(side: Mapping[str, Any]) -> list[CandidateDistance]:
 
 def checks_table(report: Mapping[str, Any]) -> pd.DataFrame:
     """Configuration beside the model's files."""
-    return pd.DataFrame([{"Key": c["key"], "Configured": c["configured"], "Model's files": c["files"],
-                          "": STATUS_WORDS.get(c["status"], c["status"]), "Read from": c["source"]} for c in report["checks"]])
+    def short(text: str) -> str:
+        return f"{text[:17]}…" if text.startswith("sha256:") or len(text) == 40 else text
+
+    return pd.DataFrame([{"Key": c["key"], "Result": STATUS_WORDS.get(c["status"], c["status"]), "Configured": short(c["configured"]),
+                          "Model's files": short(c["files"]), "Read from": c["source"]} for c in report["checks"]])
 
 
 def tried_table(side: Mapping[str, Any]) -> pd.DataFrame:

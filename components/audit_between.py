@@ -41,7 +41,8 @@ def compare_sides(index: VectorsOfTexts, queries: VectorsOfTexts, first: Side, s
     for name in differences:
         if name == "model":
             whole, other = (first, second) if a is not None else (second, first)
-            says.append(f"{other.report['file']} is not of the model that made {whole.report['file']}: no setting of it reproduces them.")
+            says.append(f"{other.report['file']} is not of the model that made {whole.report['file']}: no setting of it "
+                f"reproduces them.")
         elif name == "outcome":
             says.append(f"{first.report['file']} and {second.report['file']} were not made in one way: see what was found for each.")
         elif a is not None and b is not None:
@@ -52,8 +53,10 @@ def compare_sides(index: VectorsOfTexts, queries: VectorsOfTexts, first: Side, s
     if index.vectors.dim == queries.vectors.dim:
         costs = _recall(index, queries, qrels)
         if costs is not None:
-            says.append(f"Recall@1 over {costs['n']:,} {costs['of']}: {costs['dot']:.3f} by inner product, {costs['cosine']:.3f} by cosine "
-                        f"(one setting on both sides{' finds every one' if costs['of'].startswith('texts') else ' is not measured here'}).")
+            says.append(f"Recall@1 over {costs['n']:,} {costs['of']}: {costs['dot']:.3f} by inner product, {costs['cosine']:.3f} "
+                f"by cosine "
+                        f"(one setting on both "
+                        f"sides{' finds every one' if costs['of'].startswith('texts') else ' is not measured here'}).")
     elif differences:
         says.append(f"Vectors of {index.vectors.dim} and {queries.vectors.dim} dims cannot be compared at all.")
     return {"differences": differences, "costs": costs, "says": says}
@@ -79,10 +82,7 @@ def _recall(index: VectorsOfTexts, queries: VectorsOfTexts, qrels: Any) -> dict[
     found = {}
     for name in ("dot", "cosine"):
         a, b = (np.asarray(side.vectors.values, dtype=np.float64) for side in (index, queries))
-        if name == "cosine":
-            best = _nearest(_unit(b[rows]), _unit(a))
-        else:
-            best = _nearest(b[rows], a)
+        best = _nearest(_unit(b[rows]), _unit(a)) if name == "cosine" else _nearest(b[rows], a)
         found[name] = float(np.mean([int(best[k]) in right[int(row)] for k, row in enumerate(rows)]))
     return {"n": len(rows), "of": of, **found}
 

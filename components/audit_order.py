@@ -60,7 +60,7 @@ def match_rows(view: View, rows: IntArray, vectors: FloatArray, texts: Sequence[
         return
     order = Order(own, found, moved, _kind(own, found, len(texts), texts, lengths))
     for compared in view.take(found).compare(vectors[at]):
-        if len(np.unique(found)) < len(set(texts[row] for row in own)):
+        if len(np.unique(found)) < len({texts[row] for row in own}):
             compared = replace(compared, ok=np.zeros_like(compared.ok))  # one row stands for two texts: no order of rows
         yield order, compared
 

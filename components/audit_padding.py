@@ -89,7 +89,8 @@ def _unknown(view: View, candidates: Candidates, prompt: str, limit: int, probes
     listed = ", ".join(str(int(width)) for width in sorted(set(widths.tolist())))
     for compared in view.take(probes).compare(vectors):
         if compared.ok.all():
-            return Padding(f"padded in batches that these texts do not show (the {len(probes)} shortest were checked, padded to {listed} "
+            return Padding(f"padded in batches that these texts do not show (the {len(probes)} shortest were checked, padded to "
+                f"{listed} "
                            "tokens)", None, widths, compared, probes, limit)
     return None
 

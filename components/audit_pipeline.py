@@ -79,7 +79,7 @@ def audit_config(config: EmbeddingConfig, ref: ModelRef) -> dict[str, Any]:
     Returns:
         verdict, model, revision, config, checks, changes, corrected (a configuration by the model's files).
     """
-    from components.audit import check_config, checks_as_dicts, config_sentences, overall
+    from components.audit_config import check_config, checks_as_dicts, config_sentences, overall
 
     stated = declared(ref.folder)
     checks = check_config(config, ref, stated, hidden_size(ref))
@@ -114,8 +114,8 @@ def audit(config: EmbeddingConfig, ref: ModelRef, given: VectorsOfTexts | None =
     report = audit_config(config, ref)
     if given is None:
         return report
-    from components.audit import CLEAN, DEPARTS, Check, overall
     from components.audit_between import compare_sides
+    from components.audit_config import CLEAN, DEPARTS, UNKNOWN, Check, overall
     from components.audit_side import audit_side
     from components.pipeline import timed_encoder
 
@@ -133,7 +133,7 @@ def audit(config: EmbeddingConfig, ref: ModelRef, given: VectorsOfTexts | None =
         report["says"] = [f"{side.report['file']}: {text}" for side in sides for text in side.says] + between["says"]
         report["changes"] += [change for change in second.changes if change not in report["changes"]]
         verdicts = (verdict, second.report["verdict"])
-        verdict = DEPARTS if between["differences"] or DEPARTS in verdicts else CLEAN if set(verdicts) == {CLEAN} else "unknown"
+        verdict = DEPARTS if between["differences"] or DEPARTS in verdicts else CLEAN if set(verdicts) == {CLEAN} else UNKNOWN
     report["verdict"] = overall([Check(**check) for check in report["checks"]], verdict)
     if (made := first.as_made(filled(config, ref))) is not None:
         report["as_made"] = made.as_yaml()

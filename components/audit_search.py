@@ -100,7 +100,8 @@ def search(values: FloatArray, candidates: Candidates, prompts: Mapping[str, str
                 return found
     nothing = np.array([], dtype=np.int64)
     best = min((s for s in searches), key=lambda s: s.nearest[0].rank[1] if s.nearest else np.inf, default=None)
-    return Found(NONE, (), (), best.nearest[:SHOWN] if best else (), rows, rows if len(rows) else nothing, best.longest("") if best else 0)
+    return Found(NONE, (), (), best.nearest[:SHOWN] if best else (), rows, rows if len(rows) else nothing, best.longest("") if best
+        else 0)
 
 
 class _Search:
@@ -143,7 +144,8 @@ class _Search:
                 continue
             cut = view.dims if view.dims < vectors.shape[1] else None
             for compared in view.compare(vectors):
-                found.append(Tried(_setting(pooling, compared, name, limit, cut, modules), compared.error, compared.ok, compared.precision))
+                found.append(Tried(_setting(pooling, compared, name, limit, cut, modules), compared.error, compared.ok,
+                    compared.precision))
         return found
 
     def one(self) -> Found | None:
@@ -227,7 +229,8 @@ class _Search:
                     continue
                 cut = self.view.dims if self.view.dims < vectors.shape[1] else None
                 for order, compared in match_rows(self.view, self.rows, vectors, self.candidates.texts, lengths):
-                    tried = Tried(_setting(pooling, compared, name, self.limit if (lengths[self.rows] > self.limit).any() else None, cut,
+                    tried = Tried(_setting(pooling, compared, name, self.limit if (lengths[self.rows] > self.limit).any() else None,
+                        cut,
                                            modules), compared.error, compared.ok, compared.precision)
                     if compared.ok.all() and len(order.moved) and (best is None or len(order.moved) < best[0]):
                         best = (len(order.moved), tried, order)

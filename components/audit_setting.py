@@ -10,7 +10,8 @@ from components.audit_match import BEFORE_CUT, NO, UNSEEN, YES
 
 __all__ = ["BEFORE_CUT", "NO", "UNSEEN", "YES", "Setting", "pooling_words"]
 
-POOLING_WORDS = {"mean": "mean pooling", "cls": "CLS pooling (the first token)", "lasttoken": "last-token pooling", "max": "max pooling",
+POOLING_WORDS = {"mean": "mean pooling", "cls": "CLS pooling (the first token)", "lasttoken": "last-token pooling",
+    "max": "max pooling",
                  "mean_sqrt_len": "mean pooling by the root of the length", "weightedmean": "mean pooling weighted by position",
                  "mean_without_special": "mean pooling without special tokens", "pooler_output": "the pooler's output (a head that was "
                  "trained for another task)", "mean_unmasked": "unmasked mean pooling (padding is averaged in)"}

@@ -104,7 +104,8 @@ def _check(values: Any, argument: str, limits: ReadLimits) -> None:
     if len(bad):
         first = values[bad[0]]
         raise DataError(argument, "must be finite numbers",
-                        f"{shown(first[~np.isfinite(first)][0])} in {plural(len(bad), 'row')} (from 1: {listed([int(row) + 1 for row in bad])})",
+                        f"{shown(first[~np.isfinite(first)][0])} in {plural(len(bad), 'row')} (from 1: "
+                        f"{listed([int(row) + 1 for row in bad])})",
                         "find the texts of those rows; an empty text often gives NaN")
 
 

@@ -41,7 +41,11 @@ def delimited_vectors(name: str, data: bytes, argument: str, limits: ReadLimits,
     if not lines:
         raise DataError(argument, "must hold vectors", "blank lines only", "write one row a text")
     first = lines[0][1].split(delimiter)
-    if any(_number(cell) is None for cell in first):
+    # pandas calls unnamed columns 0, 1, 2 ...; spreadsheets take what begins with = for a formula, which no name begins with.
+    if formula := next((cell for cell in first if cell.strip().lstrip('"').startswith(("=", "@"))), None):
+        raise _no_number(f"line {lines[0][0]} of {argument}", formula)
+    counted = len(first) > 2 and [cell.strip() for cell in first] == [str(k) for k in range(len(first))]
+    if counted or any(_number(cell) is None for cell in first):
         return _of_table(read_table(name, data, argument, limits), delimiter, notes)
     check_dims(len(first), argument)
     check_rows(len(lines), "row", argument, limits)

@@ -6,7 +6,8 @@ from app import audit_data, theme, viewport, widgets
 from app.views import audit_parts
 
 st.title("Did your pipeline pool as the model declares?")
-st.caption("Give an embedding.yaml, or vectors that your pipeline made with the texts they were made from. The page looks for the pooling, "
+st.caption("Give an embedding.yaml, or vectors that your pipeline made with the texts they were made from. The page looks for the "
+    "pooling, "
            "normalisation, prompt, length, dims and precision that give these vectors. Files stay in memory and go with the session; "
            "what is stored is the report, without texts and vectors.")
 

@@ -37,16 +37,19 @@ def uploads() -> Uploads:
     """The files, in the sidebar; each is as large as the server's limit allows at the most."""
     side, most = st.sidebar, max(1, int(settings().max_file_mb))
 
-    def take(label: str, types: tuple[str, ...], key: str, help_: str) -> tuple[str, bytes] | None:
-        file = side.file_uploader(label, list(types), key=key, help=help_, max_upload_size=most)
+    def take(label: str, types: tuple[str, ...], key: str, help_: str, where: Any = side) -> tuple[str, bytes] | None:
+        file = where.file_uploader(label, list(types), key=key, help=help_, max_upload_size=most)
         return None if file is None else (file.name, file.getvalue())
 
     config = take("embedding.yaml", ("yaml", "yml"), "audit_config", "Without one, what the model's own files say is expected.")
+    other = side.expander("Queries against this index")
     given = {
         "vectors": take("Vectors", VECTOR_TYPES, "audit_vectors", "One row a text, in the order of the texts."),
         "texts": take("Their texts", TEXT_TYPES, "audit_texts", "The texts that the vectors were made from."),
-        "against_vectors": take("Vectors of the queries' side", VECTOR_TYPES, "audit_against", "Then the vectors above are an index's."),
-        "against_texts": take("Their texts, if others", TEXT_TYPES, "audit_against_texts", "Without, those above.")}
+        "against_vectors": take("Vectors of the queries' side", VECTOR_TYPES, "audit_against",
+                                "Then the vectors above are an index's.", other),
+        "against_texts": take("Their texts, if others", TEXT_TYPES, "audit_against_texts", "Without, those above.",
+                              other)}
     there = {role: file for role, file in given.items() if file is not None}
     side.caption(f"Up to {settings().max_file_mb:g} MB a file and {settings().max_texts:,} rows.")
     if ("vectors" in there) != ("texts" in there):
@@ -65,7 +68,8 @@ def options(at: Configured) -> AuditOptions:
     side = st.sidebar
     names = [name for name, text in (at.config.prompts or {}).items() if text]
     prompt = side.selectbox("Prompt that the texts should have", [ANY, *names], key="audit_prompt") if names else ANY
-    precision = side.selectbox("Precision of the vectors", PRECISIONS, key="audit_precision", help="In which they are meant to be stored.")
+    precision = side.selectbox("Precision of the vectors", PRECISIONS, key="audit_precision",
+        help="In which they are meant to be stored.")
     return AuditOptions(prompt=None if prompt == ANY else str(prompt), precision=str(precision))
 
 
@@ -104,7 +108,8 @@ def candidates(side: Mapping[str, Any], report: Mapping[str, Any], theme: ChartT
     shown, key = audit_data.distances(side), f"{side['file']}_{side['n']}"
     st.plotly_chart(audit_distances(shown, theme, narrow=viewport.is_narrow()), theme=None, key=f"distances_{key}",
                     alt=audit_distances_alt(shown), config=CHART)
-    st.caption(widgets.plain(f"Mark: median over {side['n_compared']:,} rows; line: to the largest. Filled: every row lies within what its "
+    st.caption(widgets.plain(f"Mark: median over {side['n_compared']:,} rows; line: to the largest. Filled: every row lies within "
+        f"what its "
                              f"precision explains. {report['model']}, revision {report['revision'].removeprefix('sha256:')[:10]}. The "
                              f"{len(shown)} nearest of those tried."))
     table = audit_data.tried_table(side)
@@ -112,7 +117,8 @@ def candidates(side: Mapping[str, Any], report: Mapping[str, Any], theme: ChartT
         if folded.open:
             st.dataframe(table, hide_index=True, column_config={name: st.column_config.NumberColumn(format="%.2e")
                                                                 for name in ("Median distance", "Largest distance")})
-            tables.table_files(lambda: table, "Candidates", "audit-candidates", {"model": report["model"], "revision": report["revision"],
+            tables.table_files(lambda: table, "Candidates", "audit-candidates", {"model": report["model"],
+                "revision": report["revision"],
                                "file": side["file"], "poolscope": widgets.version()}, key=f"save_{key}")
 
 
@@ -141,7 +147,8 @@ def caveats() -> None:
     """What the audit can and cannot see."""
     with st.expander("How it is decided, and what it cannot see"):
         st.markdown(
-            "- A setting reproduces a row when the row's relative error is within what its precision explains: 1e-4 for float32, half a "
+            "- A setting reproduces a row when the row's relative error is within what its precision explains: 1e-4 for float32, "
+            "half a "
             "unit in the last place for float16, bfloat16 and decimals, about one step for int8, every sign for binary.\n"
             "- After normalising, a mean and a mean by the root of the length are one and the same. Texts shorter than a limit cannot "
             "show where texts were cut. Signs and int8 codes with a scale for each row do not show the vectors' lengths.\n"

@@ -31,7 +31,8 @@ class CandidateDistance:
         return self.reproduced == self.n
 
 
-def audit_distances(candidates: Sequence[CandidateDistance], theme: ChartTheme, *, narrow: bool = False, scale: float = 1.0) -> go.Figure:
+def audit_distances(candidates: Sequence[CandidateDistance], theme: ChartTheme, *, narrow: bool = False,
+    scale: float = 1.0) -> go.Figure:
     """Draws the candidates, the nearest on top; filled where every row is reproduced. Pure; show it with ``theme=None``."""
     fig = go.Figure(layout={"template": style.template(theme, scale=scale)})
     if not candidates:
@@ -51,13 +52,15 @@ def audit_distances(candidates: Sequence[CandidateDistance], theme: ChartTheme, 
             continue
         colour = theme.text_a if wanted else theme.text_b
         hover = [f"{html.escape(candidates[k].words, quote=False)}<br>median {caption_number(candidates[k].median)}, largest "
-                 f"{caption_number(candidates[k].largest)}<br>{candidates[k].reproduced:,} of {candidates[k].n:,} rows reproduced" for k in at]
+                 f"{caption_number(candidates[k].largest)}<br>{candidates[k].reproduced:,} of {candidates[k].n:,} rows reproduced"
+                 for k in at]
         fig.add_scatter(x=[max(candidates[k].median, LEAST) for k in at], y=[names[k] for k in at], mode="markers", name=label,
                         hovertext=hover, hovertemplate="%{hovertext}<extra></extra>",
                         marker={"size": 11, "color": colour if wanted else theme.paper, "line": {"color": colour, "width": 2}})
     fig.update_layout(height=(130 if narrow else 112) + 30 * max(3, len(names)), dragmode=False, hovermode="closest",
                       margin={"l": 10, "r": 14, "t": 34, "b": 56}, legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"},
-                      xaxis={"title": {"text": "Relative distance ‖v − c‖ / ‖c‖"}, "type": "log", "exponentformat": "power", "dtick": 1},
+                      xaxis={"title": {"text": "Relative distance ‖v − c‖ / ‖c‖"}, "type": "log", "exponentformat": "power",
+                      "dtick": 1},
                       yaxis={"categoryorder": "array", "categoryarray": names[::-1], "automargin": True, "title": {"text": ""}})
     return fig
 
@@ -68,5 +71,6 @@ def _short(words: str, most: int) -> str:
 
 def audit_distances_alt(candidates: Sequence[CandidateDistance]) -> str:
     """The figure in a sentence."""
-    said = "; ".join(f"{one.words}: median {caption_number(one.median)}, {one.reproduced} of {one.n} rows reproduced" for one in candidates)
+    said = "; ".join(f"{one.words}: median {caption_number(one.median)}, {one.reproduced} of {one.n} rows reproduced"
+    for one in candidates)
     return f"Relative distance of given vectors from each setting: {said or 'none'}."

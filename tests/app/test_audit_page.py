@@ -74,7 +74,7 @@ def test_a_bad_configuration_is_one_sentence(own_store, data, sentence):
     ("v.npy", npy(np.zeros((3, 4), "f4")), b"a\nb\n", "must be as many as the texts"),
     ("v.npy", npy(np.full((2, 4), np.nan)), b"a\nb\n", "must be finite numbers"),
     ("v.csv", b"PK\x03\x04rest", b"a\nb\n", "a zip file under that name"),
-    ("v.csv", b"=1+1,2\n3,4\n", b"a\nb\n", "must hold vectors"),
+    ("v.csv", b"=1+1,2\n3,4\n", b"a\nb\n", "must hold numbers; found '=1+1'"),
     ("v.npy", npy(np.zeros((2, 4), "f4")), b"\n\n", "blank lines only")])
 def test_bad_vectors_are_told_at_once_and_start_nothing(own_store, name, vectors, texts, sentence):
     page = give(give(open_page("audit", {}), "audit_vectors", name, vectors), "audit_texts", "t.txt", texts)
