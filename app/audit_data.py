@@ -16,7 +16,8 @@ import pandas as pd
 from app import resources, results
 from app.results import Request
 from app.settings import settings
-from components.audit_pipeline import AuditOptions, audit_config, audit_key, side_of
+from components.audit_options import AuditOptions
+from components.audit_pipeline import audit_config, audit_key, side_of
 from components.audit_words import STATUS_WORDS
 from components.charts.audit_distances import CandidateDistance
 from components.embedding_config import EmbeddingConfig, config_of, parse_config

@@ -71,8 +71,8 @@ def judge(found: Found, expected: Setting | None, right_prompts: set[str]) -> st
 def departures(setting: Setting, expected: Setting, right_prompts: set[str], longest: int) -> list[str]:
     """What differs from what is expected; a length at which no text is cut differs from none."""
     limit = expected.max_seq_len if expected.max_seq_len is not None and longest > expected.max_seq_len else None
-    return [name for name in setting.differences(expected.with_(max_seq_len=limit))
-            if name != "prompt" or setting.prompt not in right_prompts]
+    found = [name for name in setting.differences(expected.with_(max_seq_len=limit)) if name != "prompt"]
+    return [*found, "prompt"] if setting.prompt not in right_prompts else found
 
 
 def vector_sentences(found: Found, expected: Setting | None, right: set[str], n: int, model_id: str) -> tuple[list[str], list[str]]:

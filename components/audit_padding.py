@@ -19,7 +19,7 @@ from components.types import IntArray
 SIZES = (2, 4, 8, 16, 32, 64, 100, 128, 256)
 ORDERS = ("in the order of the file", "sorted by length in characters", "sorted by length in tokens")
 MULTIPLES = (1, 8, 64)
-PROBES = 8
+PROBES = 6
 WIDEST, MOST = 160, 512
 """Widths that are tried whatever the texts, and at the most."""
 

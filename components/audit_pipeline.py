@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from components.audit_options import AuditOptions
 from components.audit_texts import RowTexts, read_row_texts
 from components.embedding_config import EmbeddingConfig, config_of, filled, parse_config
-from components.errors import DataError, shown
+from components.errors import DataError
 from components.files import DEFAULT_LIMITS, ReadLimits
 from components.models import ModelRef, declared, hidden_size, resolve_model
 from components.result_key import canonical_json
@@ -26,33 +27,7 @@ from components.types import CancelEvent, Progress, no_progress
 from components.vector_files import Vectors, read_vectors
 
 SCHEMA = 1
-MOST_ROWS = 1_000
-PRECISIONS = ("float32", "float16", "bfloat16", "int8", "binary")
-
-
-@dataclass(frozen=True)
-class AuditOptions:
-    """What is expected beside the configuration.
-
-    Attributes:
-        prompt: name of the prompt that these texts should have; None for any that the model's files allow.
-        against_prompt: the same for the second file.
-        precision: of the stored vectors.
-        rows: texts that are encoded at the most, evenly through the file.
-        column: of the texts; None finds it.
-    """
-
-    prompt: str | None = None
-    against_prompt: str | None = None
-    precision: str = "float32"
-    rows: int = MOST_ROWS
-    column: str | None = None
-
-    def __post_init__(self) -> None:
-        if self.precision not in PRECISIONS:
-            raise DataError("--precision", f"must be one of {', '.join(PRECISIONS)}", shown(self.precision), "choose one of these")
-        if type(self.rows) is not int or self.rows < 8:
-            raise DataError("--rows", "must be a whole number from 8", shown(self.rows), "leave it out for 1,000")
+USUAL = AuditOptions()
 
 
 @dataclass(frozen=True)
@@ -98,7 +73,7 @@ def audit_config(config: EmbeddingConfig, ref: ModelRef) -> dict[str, Any]:
 
 
 def audit(config: EmbeddingConfig, ref: ModelRef, given: VectorsOfTexts | None = None, against: VectorsOfTexts | None = None,
-          options: AuditOptions = AuditOptions(), *, qrels: Any = None, device: str = "auto", allow_remote_code: Sequence[str] = (),
+          options: AuditOptions = USUAL, *, qrels: Any = None, device: str = "auto", allow_remote_code: Sequence[str] = (),
           progress: Progress = no_progress, cancelled: CancelEvent | None = None) -> dict[str, Any]:
     """The whole audit as a report (plain JSON).
 

@@ -18,7 +18,8 @@ from components.model_modules import after_pooling
 from components.types import CancelEvent, Progress, no_progress
 
 if TYPE_CHECKING:
-    from components.audit_pipeline import AuditOptions, VectorsOfTexts
+    from components.audit_options import AuditOptions
+    from components.audit_pipeline import VectorsOfTexts
 
 
 @dataclass(frozen=True)

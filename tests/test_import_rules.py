@@ -182,6 +182,7 @@ def test_the_pipeline_computes_only_after_a_miss(path):
                                      "components.recipes", "components.training_folder",
                                      "components.pipeline", "components.training_pipeline", "components.layer_pipeline",
                                      "components.layer_curves", "components.nano", "components.embedding_config",
+                                     "components.audit_options",
                                      "components.nano_settings",
                                      "components.statistics", "components.probe"}
     assert {found.package for found in imports(path) if found.top} <= {"numpy", "components"} | set(sys.stdlib_module_names)

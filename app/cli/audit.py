@@ -59,8 +59,9 @@ def audit(
     Exit codes of this command: 0 clean, 1 departs, 2 could not tell (bad input too, so that no test passes by accident).
     """
     from components.audit_config import EXIT_CODES
-    from components.audit_pipeline import AuditOptions, resolve_config
+    from components.audit_options import AuditOptions
     from components.audit_pipeline import audit as run
+    from components.audit_pipeline import resolve_config
     from components.embedding_config import EmbeddingConfig, is_config, read_config
 
     try:

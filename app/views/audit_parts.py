@@ -11,7 +11,7 @@ import streamlit as st
 from app import audit_data, tables, viewport, widgets
 from app.audit_data import Configured
 from app.settings import settings
-from components.audit_pipeline import PRECISIONS, AuditOptions
+from components.audit_options import PRECISIONS, AuditOptions
 from components.audit_words import OUTCOME_WORDS, VERDICT_SENTENCES, VERDICT_WORDS
 from components.charts.audit_distances import audit_distances, audit_distances_alt
 from components.charts.style import ChartTheme

@@ -36,7 +36,7 @@ def audit_distances(candidates: Sequence[CandidateDistance], theme: ChartTheme, 
     """Draws the candidates, the nearest on top; filled where every row is reproduced. Pure; show it with ``theme=None``."""
     fig = go.Figure(layout={"template": style.template(theme, scale=scale)})
     if not candidates:
-        say_empty(fig, "No setting of this model gives vectors of this width.")
+        say_empty(fig, theme, scale, "No setting of this model gives vectors of this width.")
         return fig
     short = [_short(one.words, 30 if narrow else 74) for one in candidates]
     names = [html.escape(f"{k + 1}. {text}", quote=False) for k, text in enumerate(short)]

@@ -74,7 +74,7 @@ class Sample:
         order = np.argsort([-len(text) for text in texts]) if by_length else np.arange(len(texts))
         for start in range(0, len(texts), size):
             batch = order[start:start + size]
-            how = {"padding": "max_length", "max_length": fixed} if fixed else {"padding": True, "max_length": 512}
+            how = {"padding": "max_length", "max_length": fixed} if fixed else {"padding": True, "max_length": self.encoder.max_length}
             given = self.encoder.tokenizer([texts[k] for k in batch], truncation=True, return_tensors="pt", **how)
             with torch.inference_mode():
                 states = self.encoder.model(input_ids=given["input_ids"], attention_mask=given["attention_mask"]).last_hidden_state
