@@ -42,19 +42,22 @@ def uploads() -> Uploads:
         return None if file is None else (file.name, file.getvalue())
 
     config = take("embedding.yaml", ("yaml", "yml"), "audit_config", "Without one, what the model's own files say is expected.")
+    vectors = take("Vectors", VECTOR_TYPES, "audit_vectors", "One row a text, in the order of the texts.")
+    texts = take("Their texts", TEXT_TYPES, "audit_texts", "The texts that the vectors were made from.")
     other = side.expander("Queries against this index")
     given = {
-        "vectors": take("Vectors", VECTOR_TYPES, "audit_vectors", "One row a text, in the order of the texts."),
-        "texts": take("Their texts", TEXT_TYPES, "audit_texts", "The texts that the vectors were made from."),
+        "vectors": vectors, "texts": texts,
         "against_vectors": take("Vectors of the queries' side", VECTOR_TYPES, "audit_against",
                                 "Then the vectors above are an index's.", other),
-        "against_texts": take("Their texts, if others", TEXT_TYPES, "audit_against_texts", "Without, those above.",
-                              other)}
+        "against_texts": take("Their texts, if others", TEXT_TYPES, "audit_against_texts", "Without, those above.", other)}
     there = {role: file for role, file in given.items() if file is not None}
     side.caption(f"Up to {settings().max_file_mb:g} MB a file and {settings().max_texts:,} rows.")
     if ("vectors" in there) != ("texts" in there):
         missing = "texts" if "vectors" in there else "vectors"
         st.info(f"The {missing} are missing: vectors and the texts that they were made from are compared row by row.")
+        there = {}
+    elif "against_vectors" in there and "vectors" not in there:
+        st.info("The index's vectors and texts are missing: the queries' side is compared with them.")
         there = {}
     if "against_vectors" in there:
         there.setdefault("against_texts", there["texts"])
