@@ -38,7 +38,7 @@ def audit_distances(candidates: Sequence[CandidateDistance], theme: ChartTheme, 
     if not candidates:
         say_empty(fig, theme, scale, "No setting of this model gives vectors of this width.")
         return fig
-    short = [_short(one.words, 30 if narrow else 74) for one in candidates]
+    short = [_short(one.words, 24 if narrow else 74) for one in candidates]
     names = [html.escape(f"{k + 1}. {text}", quote=False) for k, text in enumerate(short)]
     xs: list[float | None] = []
     ys: list[str | None] = []
@@ -59,8 +59,8 @@ def audit_distances(candidates: Sequence[CandidateDistance], theme: ChartTheme, 
                         marker={"size": 11, "color": colour if wanted else theme.paper, "line": {"color": colour, "width": 2}})
     fig.update_layout(height=(130 if narrow else 112) + 30 * max(3, len(names)), dragmode=False, hovermode="closest",
                       margin={"l": 10, "r": 14, "t": 34, "b": 56}, legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"},
-                      xaxis={"title": {"text": "Relative distance ‖v − c‖ / ‖c‖"}, "type": "log", "exponentformat": "power",
-                      "dtick": 1},
+                      xaxis={"title": {"text": "Relative distance" if narrow else "Relative distance ‖v − c‖ / ‖c‖"}, "type": "log", "exponentformat": "power",
+                      "dtick": 3 if narrow else 1, "tickangle": 0},
                       yaxis={"categoryorder": "array", "categoryarray": names[::-1], "automargin": True, "title": {"text": ""}})
     return fig
 
