@@ -59,7 +59,8 @@ def audit_distances(candidates: Sequence[CandidateDistance], theme: ChartTheme, 
                         marker={"size": 11, "color": colour if wanted else theme.paper, "line": {"color": colour, "width": 2}})
     fig.update_layout(height=(130 if narrow else 112) + 30 * max(3, len(names)), dragmode=False, hovermode="closest",
                       margin={"l": 10, "r": 14, "t": 34, "b": 56}, legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"},
-                      xaxis={"title": {"text": "Relative distance" if narrow else "Relative distance ‖v − c‖ / ‖c‖"}, "type": "log", "exponentformat": "power",
+                      xaxis={"title": {"text": "Relative distance" if narrow else "Relative distance ‖v − c‖ / ‖c‖"},
+                             "type": "log", "exponentformat": "power",
                       "dtick": 3 if narrow else 1, "tickangle": 0},
                       yaxis={"categoryorder": "array", "categoryarray": names[::-1], "automargin": True, "title": {"text": ""}})
     return fig

@@ -6,7 +6,8 @@ from components.charts.audit_distances import CandidateDistance, audit_distances
 from components.charts.style import LIGHT, ChartTheme
 from tests.components.charts.figures import HOSTILE, THEMES, hovers
 
-SHOWN = [CandidateDistance("CLS pooling, normalised", 4e-8, 9e-8, 60, 60), CandidateDistance("mean pooling, normalised", 0.95, 1.2, 0, 60),
+SHOWN = [CandidateDistance("CLS pooling, normalised", 4e-8, 9e-8, 60, 60),
+         CandidateDistance("mean pooling, normalised", 0.95, 1.2, 0, 60),
          CandidateDistance("max pooling", 0.0, 0.0, 59, 60)]
 
 
