@@ -118,3 +118,4 @@ class Job:
         """The last state; ``started`` stays None for a job that never ran."""
         self.state, self.kind, self.sentence, self.result = state, kind, sentence, result
         self.finished = time.monotonic()
+        self.args = {}  # uploads travel in them; a job that has ended is remembered, what it was given is not

@@ -27,6 +27,7 @@ PAGES = (
     PageRow("views/pooling.py", "pooling", "Pooling"),
     PageRow("views/models.py", "models", "Models"),
     PageRow("views/pair.py", "pair", "Pair"),
+    PageRow("views/audit.py", "audit", "Audit"),
 )
 
 

@@ -51,7 +51,8 @@ TASKS: dict[str, str | Task] = {"pair_map": "components.pipeline:run_pair_map",
                                "pooled_umap": "components.pooled_umap_pipeline:run_pooled_umap",
                                "pair_tokens": "components.token_pipeline:run_tokens",
                                "pair_subset": "components.subset_pipeline:run_subset",
-                               "length_halves": "components.length_pipeline:run_length_halves"}
+                               "length_halves": "components.length_pipeline:run_length_halves",
+                               "audit": "components.audit_pipeline:run_audit"}
 """Task name -> ``"module:attribute"``, imported at the first request, since that may take seconds and a gigabyte."""
 
 TEST_TASKS_VARIABLE = "POOLSCOPE_WORKER_TASKS"

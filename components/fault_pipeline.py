@@ -51,12 +51,12 @@ def compute_company(of: RetrievalSet, ref: ModelRef, options: PoolingOptions, *,
     if found is not None:
         return found
 
+    from components.model_modules import after_pooling
     from components.pooling_faults import BATCH_SIZES, LIMIT, drift, in_company
-    from components.projection_head import dense_layers
     from components.retrieval import METRICS, evaluate_vectors
 
     encoder, seconds = timed_encoder(ref, device, tuple(allow_remote_code), progress)
-    head = dense_layers(ref)
+    head = after_pooling(ref)
     start = time.perf_counter()
     queries = in_company(encoder, of.queries, 1, prompt=options.query_prompt, cancelled=cancelled)
     sizes: list[int | str] = [size for size in BATCH_SIZES if size == 1 or size < 2 * len(of.documents)] + [LIMIT]
@@ -71,8 +71,7 @@ def compute_company(of: RetrievalSet, ref: ModelRef, options: PoolingOptions, *,
         for name in ("unmasked", "masked"):
             vectors, asked = getattr(company, name), getattr(queries, name)
             columns[f"drift_{name}"].append(drift(vectors, getattr(alone, name)))
-            for module in head:
-                vectors, asked = module(vectors), module(asked)
+            vectors, asked = head.apply(vectors), head.apply(asked)
             ranked = evaluate_vectors(of, asked, vectors)
             columns[f"metrics_{name}"].append([ranked.metrics[metric] for metric in METRICS])
     seconds["company"] = time.perf_counter() - start
@@ -98,13 +97,13 @@ def compute_chunks(of: RetrievalSet, ref: ModelRef, options: PoolingOptions, *, 
     if found is not None:
         return found
 
+    from components.model_modules import after_pooling
     from components.pooling_faults import chunk_scores, chunk_vectors
     from components.pooling_measures import pooled_vectors
-    from components.projection_head import dense_layers
     from components.retrieval import COSINE, METRICS, evaluate, scores
 
     encoder, seconds = timed_encoder(ref, device, tuple(allow_remote_code), progress)
-    head, pooling = dense_layers(ref), default_reference(declared(ref.folder).pooling)
+    head, pooling = after_pooling(ref), default_reference(declared(ref.folder).pooling)
     start = time.perf_counter()
     queries = pooled_vectors(encoder, [of.queries[q] for q in of.answered], [pooling], head, prompt=options.query_prompt,
                              cancelled=cancelled).vectors[pooling]
@@ -119,8 +118,7 @@ def compute_chunks(of: RetrievalSet, ref: ModelRef, options: PoolingOptions, *, 
         named = _named(progress, f"Chunks of {tokens} tokens")
         vectors, owner = chunk_vectors(encoder, of.documents, room, pooling, prompt=options.document_prompt, cancelled=cancelled,
                                        progress=named)
-        for module in head:
-            vectors = module(vectors)
+        vectors = head.apply(vectors)
         counts[str(tokens)] = len(owner)
         for how in ("mean", "best"):
             ways.append(f"{how} of {tokens}")

@@ -44,13 +44,13 @@ def compute_pooled_umap(of: RetrievalSet, ref: ModelRef, options: PoolingOptions
     if found is not None:
         return found
 
+    from components.model_modules import after_pooling
     from components.pooling import unit
     from components.pooling_measures import pooled_vectors, poolings_for
     from components.projection import neighbours_of, umap_points
-    from components.projection_head import dense_layers
 
     encoder, seconds = timed_encoder(ref, device, tuple(allow_remote_code), progress)
-    names, head = poolings_for(declared(ref.folder).pooling), dense_layers(ref)
+    names, head = poolings_for(declared(ref.folder).pooling), after_pooling(ref)
     watched: dict[str, Any] = {"progress": progress, "cancelled": cancelled}
     queries = pooled_vectors(encoder, [of.queries[q] for q in of.answered], names, head, prompt=options.query_prompt, **watched)
     documents = pooled_vectors(encoder, of.documents, names, head, prompt=options.document_prompt, **watched)

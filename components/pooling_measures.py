@@ -17,7 +17,7 @@ from components.types import FINAL, CancelEvent, FloatArray, IntArray, Progress,
 
 if TYPE_CHECKING:
     from components.encoders import Encoder
-    from components.projection_head import Dense
+    from components.model_modules import AfterPooling
 
 TEXTS_AT_ONCE = 4_096
 STATES_BYTES = 500_000_000
@@ -56,8 +56,9 @@ class Pooled:
         return int((self.full_tokens > self.n_tokens).sum())
 
 
-def pooled_vectors(encoder: Encoder, texts: Sequence[str], poolings: Sequence[str], head: Sequence[Dense] = (), *, prompt: str = "",
-                   keep_states: bool = False, progress: Progress = no_progress, cancelled: CancelEvent | None = None) -> Pooled:
+def pooled_vectors(encoder: Encoder, texts: Sequence[str], poolings: Sequence[str], after: AfterPooling | None = None, *,
+                   prompt: str = "", keep_states: bool = False, progress: Progress = no_progress,
+                   cancelled: CancelEvent | None = None) -> Pooled:
     """Encodes texts once and pools them in every way asked for.
 
     Args:
@@ -65,7 +66,7 @@ def pooled_vectors(encoder: Encoder, texts: Sequence[str], poolings: Sequence[st
         texts: at least one.
         poolings: of ``POOLINGS``, several joined by "+" (concatenated), or ``mean_unmasked``: over batches of 32 texts in order
             of length, as encoders run them.
-        head: modules applied to each pooled vector.
+        after: modules applied to each pooled vector; it says too whether the prompt's tokens are pooled.
         prompt: put in front of every text.
         keep_states: keep all token states too, where they fit into ``STATES_BYTES``.
     """
@@ -80,12 +81,11 @@ def pooled_vectors(encoder: Encoder, texts: Sequence[str], poolings: Sequence[st
         encoded = encoder.token_states(part, [FINAL], prompt=prompt, seen=seen, cancelled=cancelled,
                                        progress=_after(progress, start, len(texts)))
         states = encoded.states[FINAL]
+        shown = states if after is None or after.pools_prompt or not prompt else without_prompt(encoder, states, prompt)
         for name in poolings:
             made = seen.vectors if name == UNMASKED else \
-                np.concatenate([pool(states, one) for one in name.split("+")], axis=1)
-            for module in head:
-                made = module(made)
-            vectors[name].append(made)
+                np.concatenate([pool(shown, one) for one in name.split("+")], axis=1)
+            vectors[name].append(made if after is None else after.apply(made))
         size += states.states.nbytes
         kept = None if kept is None or size > STATES_BYTES else [*kept, states]
         lengths.append(states.lengths)
@@ -96,6 +96,14 @@ def pooled_vectors(encoder: Encoder, texts: Sequence[str], poolings: Sequence[st
         plain += sum(int((~mask).sum()) for mask in encoded.tokenised.special)
     return Pooled({name: np.concatenate(parts) for name, parts in vectors.items()}, None if kept is None else joined(kept),
                   np.concatenate(lengths), np.concatenate(widths), np.concatenate(full), unknown / plain if plain else 0.0, notes)
+
+
+def without_prompt(encoder: Encoder, states: TokenStates, prompt: str) -> TokenStates:
+    """The states without the prompt's tokens, which some models leave out of pooling; a first special token goes with them."""
+    ids = encoder.tokenizer(prompt, verbose=False)["input_ids"]
+    skipped = len(ids) - int(bool(ids) and ids[-1] in encoder.tokenizer.all_special_ids)
+    kept = np.arange(len(states.states)) - np.repeat(states.offsets[:-1], states.lengths) >= skipped
+    return TokenStates(states.states[kept], np.concatenate([[0], np.cumsum(np.maximum(states.lengths - skipped, 0))]).astype(np.int64))
 
 
 def _after(progress: Progress, before: int, total: int) -> Progress:

@@ -21,19 +21,23 @@ HEAVY = {"torch", "transformers", "sentence_transformers", "umap"}
 FILES = sorted(p for folder in ("app", "components") for p in (ROOT / folder).rglob("*.py"))
 
 STORE = {"components.store", "components.store_folder", "components.result_files", "components.result_key"}
-CORPORA = {"components.retrieval_sets",
+CORPORA = {"components.retrieval_sets", "components.vector_files", "components.vector_text", "components.audit_texts",
            "components.published", "components.corpora", "components.files", "components.tables", "components.columns"}
+CONFIGURATION = {"components.embedding_config"}
+"""Files of settings: read like texts, and checked against a model's own files."""
 PIPELINE = {"components.pipeline", "components.gallery", "components.training_pipeline", "components.layer_pipeline",
             "components.pooling_pipeline", "components.fault_pipeline", "components.pooled_umap_pipeline",
-            "components.token_pipeline", "components.subset_pipeline", "components.length_pipeline", "components.nano",
-            "components.nano_settings", "components.nano_table"}
+            "components.token_pipeline", "components.subset_pipeline", "components.length_pipeline",
+            "components.audit_pipeline", "components.nano", "components.nano_settings", "components.nano_table"}
 CHART_WORDS = {"components.charts.style.caption_number", "components.charts.style.interval_text"}
 """How numbers are written; sentences use it as figures do."""
 ONE_FILE = {"transformers": {"components.encoders", "components.nano_backbone", "components.training"},
-            "sentence_transformers": {"components.batch_order", "components.encoders", "components.losses", "components.training"},
+            "sentence_transformers": {"components.batch_order", "components.encoders", "components.losses", "components.training",
+                                      "components.model_modules"},
             "datasets": {"components.training"}, "filelock": {"components.training_folder"} | STORE,
-            "pydantic": {"components.recipes", "app.settings"}, "yaml": {"components.recipes"},
-            "tokenizers": {"components.nano_tokens"}, "safetensors": {"components.nano_backbone", "components.projection_head"},
+            "pydantic": {"components.recipes", "components.embedding_config", "app.settings"},
+            "yaml": {"components.recipes", "components.embedding_config", "components.plain_yaml"},
+            "tokenizers": {"components.nano_tokens"}, "safetensors": {"components.nano_backbone"},
             "sklearn": {"components.pooling_measures", "components.projection"}, "statsmodels": {"components.query_statistics"},
             "umap": {"components.projection"}, "ot": {"components.transport"}, "pytrec_eval": {"components.retrieval"}}
 """Where each special library may be imported; a loss made for a library's trainer has to know that library, and
@@ -108,7 +112,8 @@ def file_of(name: str) -> Path:
 
 
 COMPUTATIONS = [path for path in of("components") if name_of(path) not in
-                STORE | CORPORA | PIPELINE | {"components", "components.errors", "components.types", "components.models"}
+                STORE | CORPORA | CONFIGURATION | PIPELINE | {"components", "components.errors", "components.types",
+                    "components.models"}
                 and not name_of(path).startswith("components.charts")]
 
 
@@ -153,6 +158,12 @@ def test_texts_know_no_computation(path):
     assert others(path) <= {"numpy", "pandas", "pyarrow"}
 
 
+@each([file_of(name) for name in sorted(CONFIGURATION)])
+def test_configurations_know_no_computation(path):
+    assert ours(path) <= {"components.errors", "components.types", "components.models", "components.plain_yaml", "components.files"}
+    assert others(path) <= {"pydantic", "yaml"}
+
+
 def test_models_are_found_without_torch():
     assert ours(file_of("components.models")) == {"components.errors"}
     assert others(file_of("components.models")) <= {"huggingface_hub"}
@@ -160,7 +171,8 @@ def test_models_are_found_without_torch():
 
 @each(COMPUTATIONS)
 def test_computations_know_no_store_and_no_figure(path):
-    allowed = {"components.errors", "components.types", "components.models"} | {name_of(p) for p in COMPUTATIONS}
+    allowed = {"components.errors", "components.types", "components.models", "components.files"} | CONFIGURATION | {
+        name_of(p) for p in COMPUTATIONS}
     assert {f.name for f in imports(path) if f.package in ("app", "components") and f.module not in allowed} <= CHART_WORDS
     assert others(path) <= {"numpy", "scipy", "pandas", "pyarrow", "torch"} | {k for k, v in ONE_FILE.items() if name_of(path) in v}
 
@@ -172,8 +184,8 @@ def test_the_pipeline_computes_only_after_a_miss(path):
                                      "components.recipes", "components.training_folder",
                                      "components.pipeline", "components.training_pipeline", "components.layer_pipeline",
                                      "components.layer_curves", "components.token_pipeline", "components.nano",
-                                     "components.nano_settings", "components.pooling_result", "components.statistics",
-                                     "components.probe"}
+                                     "components.nano_settings", "components.pooling_result", "components.embedding_config",
+                                     "components.audit_options", "components.statistics", "components.probe"}
     assert {found.package for found in imports(path) if found.top} <= {"numpy", "components"} | set(sys.stdlib_module_names)
     assert not {module for module in ours(path) if module.startswith("components.charts")}
     assert not {"plotly", "streamlit"} & others(path)

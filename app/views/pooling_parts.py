@@ -58,9 +58,12 @@ def alarm(data: PoolingData, setting: Setting) -> None:
     meta = data.result.meta
     known = [f"{widgets.plain(data.model)} declares {widgets.plain(data.declares)}"]
     known.append("and normalises its vectors (modules.json)" if meta["normalize"] else "and no normalisation")
-    if meta["dense"]:
-        known.append(f"then projects them ({plural(meta['dense'], 'Dense module')}, applied here to every pooling)")
+    if meta["modules"]:
+        known.append(f"after {' and '.join(meta['modules'])}, applied here to every pooling")
     st.markdown(", ".join(known) + ".")
+    if meta["unknown_modules"]:
+        st.warning(widgets.plain(f"Its module {meta['unknown_modules'][0]} is not known here and was not applied: these vectors are "
+                                 "not the model's own."))
     if setting.pooling not in data.result.names:
         return
     cost = pooling_data.cost(data, setting)

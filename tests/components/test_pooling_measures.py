@@ -1,21 +1,16 @@
-"""Vectors in one pass, Dense modules, geometry, neighbours and probes, each by another route."""
+"""Vectors in one pass, modules after pooling, geometry, neighbours and probes, each by another route."""
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
-import torch
-from safetensors.numpy import save_file
 
 from components import pooling_measures
-from components.errors import ModelError
-from components.models import ModelRef, resolve_model
+from components.model_modules import AfterPooling
+from components.models import resolve_model
 from components.pipeline import timed_encoder
 from components.pooling import POOLINGS, UNMASKED, pool
 from components.pooling_measures import geometry, overlap_at, plane, pooled_vectors, poolings_for, probe_right
-from components.projection_head import dense_layers
 from components.types import FINAL, no_progress
 
 TEXTS = [f"The {w} stood by the {v}." for w in ("mill", "bridge", "ship", "cow", "clock") for v in ("river", "house", "old road")]
@@ -46,41 +41,16 @@ def test_several_poolings_joined_stand_side_by_side(encoder):
     assert np.allclose(found, np.concatenate([pool(states, "mean"), pool(states, "max")], axis=1), atol=1e-5)
 
 
-def model_with_dense(folder, activation="torch.nn.modules.activation.Tanh"):
-    rng = np.random.default_rng(0)
-    weights = {"linear.weight": rng.normal(size=(3, 5)).astype(np.float32), "linear.bias": rng.normal(size=3).astype(np.float32)}
-    (folder / "2_Dense").mkdir(parents=True)
-    save_file(weights, folder / "2_Dense" / "model.safetensors")
-    (folder / "2_Dense" / "config.json").write_text(json.dumps({"in_features": 5, "out_features": 3, "bias": True,
-                                                                "activation_function": activation}))
-    (folder / "modules.json").write_text(json.dumps([
-        {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
-        {"idx": 2, "name": "2", "path": "2_Dense", "type": "sentence_transformers.models.Dense"}]))
-    return ModelRef("made", "sha256:0", folder, "folder"), weights
-
-
-def test_dense_modules_equal_sentence_transformers_own(tmp_path):
-    from sentence_transformers.sentence_transformer.modules import Dense
-
-    ref, _ = model_with_dense(tmp_path / "m")
-    x = np.random.default_rng(1).normal(size=(4, 5)).astype(np.float32)
-    theirs = Dense.load(str(tmp_path / "m" / "2_Dense"))({"sentence_embedding": torch.from_numpy(x)})["sentence_embedding"]
-    (ours,) = dense_layers(ref)
-    assert np.allclose(ours(x), theirs.detach().numpy(), atol=1e-6)
-
-
-@pytest.mark.parametrize("activation", ["os.system", "torch.nn.modules.activation.Tanh.forward", "builtins.eval"])
-def test_an_activation_of_someone_elses_is_refused(tmp_path, activation):
-    ref, _ = model_with_dense(tmp_path / "m", activation)
-    with pytest.raises(ModelError, match="must use an activation of torch's own"):
-        dense_layers(ref)
-
-
-def test_a_dense_module_that_cannot_be_read_is_a_sentence(tmp_path):
-    ref, _ = model_with_dense(tmp_path / "m")
-    (tmp_path / "m" / "2_Dense" / "model.safetensors").write_bytes(b"torn")
-    with pytest.raises(ModelError, match=r"module '2_Dense' of model made must hold config.json and model.safetensors"):
-        dense_layers(ref)
+def test_modules_after_pooling_are_applied_and_a_prompt_may_stay_out(encoder):
+    doubled = AfterPooling(("Dense",), lambda v: 2 * v, pools_prompt=False)
+    plain = pooled_vectors(encoder, TEXTS[:3], ["mean", "cls"], prompt="query: ")
+    found = pooled_vectors(encoder, TEXTS[:3], ["mean", "cls"], doubled, prompt="query: ")
+    states = encoder.token_states(TEXTS[:3], [FINAL], prompt="query: ").states[FINAL]
+    skipped = len(encoder.tokenizer("query: ")["input_ids"]) - 1  # [SEP] stands at the end only
+    for k in range(3):
+        assert np.allclose(found.vectors["mean"][k], 2 * states[k][skipped:].mean(axis=0), atol=1e-5)
+        assert np.allclose(found.vectors["cls"][k], 2 * states[k][skipped], atol=1e-5)
+    assert not np.allclose(plain.vectors["mean"], found.vectors["mean"] / 2, atol=1e-3)
 
 
 def test_geometry_equals_its_definitions():
