@@ -45,24 +45,29 @@ def controls() -> tuple[bool, str]:
 
 
 def headline(data: Layers, layer: Layer) -> None:
-    """The first model at the chosen layer: spread, cosine, the largest fall, texts whose heads all contract."""
-    curves, words = data.first.curves, _layer(layer)
-    spread, cosine = curves.mean("normalized_spread", layer), curves.mean("mean_cosine_no_self", layer)
+    """The first model at the chosen layer: spread, cosine, SOCM, heads that do not contract."""
     with st.container(key="headline"):
-        columns = st.columns(4)
-        widgets.number(columns[0], "Normalised spread", spread.value, f"{widgets.spread_of(spread)}; {words}",
-                       "Mean squared distance of a text's tokens to their mean, over the mean's squared length.")
-        widgets.number(columns[1], "Mean token cosine", cosine.value, f"{widgets.spread_of(cosine)}; without self-pairs",
-                       "Cosine of two different tokens of a text, averaged; the paper's curve includes each token with itself.")
-        pairs = curves.pairs(layer)
-        widgets.number(columns[2], "Mean SOCM", pairs["socm"].value,
-                       f"{widgets.spread_of(pairs['socm'])}; below {caption_number(pairs['socm_ceiling'].value)}",
-                       "SOCM over pairs at this layer; Theorem 2 puts its mean below the mean of (1 − $d_\\mu$)(tr Σ₁ + tr Σ₂)/4.")
-        if curves.available:
-            heads = curves.heads()
-            widgets.number(columns[3], "Heads with λ of 1 or more", int((heads >= 1).sum()),
-                           f"of {heads.size:,} heads in {curves.n_layers} layers; largest {caption_number(float(heads.max()))}",
-                           "λ is the scale by which attention shrinks or grows a text's spread, an average over directions.")
+        for column, (label, value, below, help_) in zip(st.columns(4), numbers(data, layer), strict=False):
+            widgets.number(column, label, value, below, help_)
+
+
+def numbers(data: Layers, layer: Layer) -> list[tuple[str, float | None, str, str]]:
+    """Label, value, what it rests on and how to read it, of each headline number."""
+    curves = data.first.curves
+    spread, cosine, pairs = curves.mean("normalized_spread", layer), curves.mean("mean_cosine_no_self", layer), curves.pairs(layer)
+    found: list[tuple[str, float | None, str, str]] = [
+        ("Normalised spread", spread.value, f"{widgets.spread_of(spread)}; {_layer(layer)}",
+         "Mean squared distance of a text's tokens to their mean, over the mean's squared length."),
+        ("Mean token cosine", cosine.value, f"{widgets.spread_of(cosine)}; without self-pairs",
+         "Cosine of two different tokens of a text, averaged; the paper's curve includes each token with itself."),
+        ("Mean SOCM", pairs["socm"].value, f"{widgets.spread_of(pairs['socm'])}; below {caption_number(pairs['socm_ceiling'].value)}",
+         "SOCM over pairs at this layer; Theorem 2 puts its mean below the mean of (1 − $d_\\mu$)(tr Σ₁ + tr Σ₂)/4.")]
+    if curves.available:
+        heads = curves.heads()
+        found.append(("Heads with λ of 1 or more", int((heads >= 1).sum()),
+                      f"of {heads.size:,} heads in {curves.n_layers} layers; largest {caption_number(float(heads.max()))}",
+                      "λ is the scale by which attention shrinks or grows a text's spread, an average over directions."))
+    return found
 
 
 def curves(data: Layers, layer: Layer, theme: ChartTheme, *, published: bool) -> None:
@@ -160,20 +165,25 @@ def more(data: Layers, layer: Layer, theme: ChartTheme) -> None:
 def caveats(data: Layers) -> None:
     """What to know before believing the numbers, folded."""
     with st.expander("What these numbers rest on"):
-        lines = [
-            "**H, Z, Y, X.** H enters a block's attention, Z is what attention adds (projection and bias included), Y = H + Z, and X "
-            "is the block's output. S is the mean squared distance of a text's tokens to their mean μ.",
-            "**r = S(H) / ‖μ(Y)‖²**, **C = [S(X)/‖μ(X)‖²] / [S(Y)/‖μ(Y)‖²]**. Each is computed per text and averaged, as the "
-            "authors' code does; their paper defines r as a ratio of expectations.",
-            "**Layers** run from 0, the embedding output, to L; *final* is what pooling sees, after one more norm where a model has "
-            "one. With models of different depth the axis is relative.",
-            "**The sentence above** splits a block's change of normalised spread exactly: S(Y)/S(H), the mixing by attention; "
-            "‖μ(H)‖²/‖μ(Y)‖², the lengthening of the mean; and C. Means of logarithms over texts, as factors.",
-            "**Mean token cosine** includes each token with itself, as in the paper; the headline leaves these out.",
-            "**Each model was checked** on its first texts: attention's output equals the sum over heads computed from the weights, "
-            "and the block's output follows from Y, both within 1e-4. Where that fails, λ, r and C are not shown."]
-        lines += [widgets.plain(note) for one in data.models for note in (*one.curves.meta["notes"], *one.curves.meta["model_notes"])]
-        st.markdown("\n\n".join(lines))
+        st.markdown("\n\n".join(notes(data)))
+
+
+def notes(data: Layers) -> list[str]:
+    """What to know before believing the numbers, a paragraph each."""
+    lines = [
+        "**H, Z, Y, X.** H enters a block's attention, Z is what attention adds (projection and bias included), Y = H + Z, and X "
+        "is the block's output. S is the mean squared distance of a text's tokens to their mean μ.",
+        "**r = S(H) / ‖μ(Y)‖²**, **C = [S(X)/‖μ(X)‖²] / [S(Y)/‖μ(Y)‖²]**. Each is computed per text and averaged, as the "
+        "authors' code does; their paper defines r as a ratio of expectations.",
+        "**Layers** run from 0, the embedding output, to L; *final* is what pooling sees, after one more norm where a model has "
+        "one. With models of different depth the axis is relative.",
+        "**The sentence above** splits a block's change of normalised spread exactly: S(Y)/S(H), the mixing by attention; "
+        "‖μ(H)‖²/‖μ(Y)‖², the lengthening of the mean; and C. Means of logarithms over texts, as factors.",
+        "**Mean token cosine** includes each token with itself, as in the paper; the headline leaves these out.",
+        "**Each model was checked** on its first texts: attention's output equals the sum over heads computed from the weights, "
+        "and the block's output follows from Y, both within 1e-4. Where that fails, λ, r and C are not shown."]
+    lines += [widgets.plain(note) for one in data.models for note in (*one.curves.meta["notes"], *one.curves.meta["model_notes"])]
+    return lines
 
 
 def exports(data: Layers, quantity: str, layer: Layer, *, published: bool) -> None:

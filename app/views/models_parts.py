@@ -9,7 +9,7 @@ import streamlit as st
 from app import model_data, resources, state, tables, viewport, widgets
 from app.figure_files import figure_files
 from app.model_data import MEASURES, SUBSETS, Chosen, Scored
-from components.charts.change_rows import change_rows, change_rows_alt
+from components.charts.change_rows import Change, change_rows, change_rows_alt
 from components.charts.model_scatter import model_scatter, model_scatter_alt
 from components.charts.style import LIGHT, ChartTheme, caption_number, interval_text
 from components.charts.titles import add_title
@@ -33,24 +33,33 @@ def controls() -> tuple[str, str, list[str]]:
 
 def headline(chosen: Chosen) -> None:
     """The coefficient, two p-values, Pearson's r beside it."""
-    found = chosen.correlation
     with st.container(key="headline"):
         columns = st.columns(4)
-        if found is None:
+        if chosen.correlation is None:
             columns[0].metric("Spearman's ρ", "–")
             return
-        interval = f"{interval_text(found.low, found.high)} over families and models" if found.low is not None else \
-            "no interval below 6 models or 2 families"
-        widgets.number(columns[0], "Spearman's ρ", found.rho, interval,
-                       "Rank correlation of collapse and score. The interval draws families anew, and models within them: models of "
-                       "one backbone are no independent draws.")
-        widgets.number(columns[1], "p by permutation", found.p_permutation,
-                       f"{'all' if found.exact else '99,999 random'} orders; Student's t gives {caption_number(found.p_student)}",
-                       "Share of the orders of the scores with a coefficient at least as far from 0. It takes models as independent.")
-        widgets.number(columns[2], "Pearson's r", found.pearson, f"p {caption_number(found.p_pearson)}",
-                       "Correlation of the values themselves, which one far model can make or break.")
-        widgets.number(columns[3], "Models", found.n, f"of {len(models())} published, in "
-                       f"{len({model.family for model in chosen.taking_part})} families", "The models that take part.")
+        for column, (label, value, below, help_) in zip(columns, numbers(chosen), strict=True):
+            widgets.number(column, label, value, below, help_)
+
+
+def numbers(chosen: Chosen) -> list[tuple[str, float | None, str, str]]:
+    """Label, value, what it rests on and how to read it, of each headline number; none of too few models."""
+    found = chosen.correlation
+    if found is None:
+        return []
+    interval = f"{interval_text(found.low, found.high)} over families and models" if found.low is not None else \
+        "no interval below 6 models or 2 families"
+    return [
+        ("Spearman's ρ", found.rho, interval,
+         "Rank correlation of collapse and score. The interval draws families anew, and models within them: models of "
+         "one backbone are no independent draws."),
+        ("p by permutation", found.p_permutation,
+         f"{'all' if found.exact else '99,999 random'} orders; Student's t gives {caption_number(found.p_student)}",
+         "Share of the orders of the scores with a coefficient at least as far from 0. It takes models as independent."),
+        ("Pearson's r", found.pearson, f"p {caption_number(found.p_pearson)}",
+         "Correlation of the values themselves, which one far model can make or break."),
+        ("Models", found.n, f"of {len(models())} published, in "
+         f"{len({model.family for model in chosen.taking_part})} families", "The models that take part.")]
 
 
 def scatter(chosen: Chosen, measure: str, scored: list[Scored], theme: ChartTheme) -> None:
@@ -62,11 +71,16 @@ def scatter(chosen: Chosen, measure: str, scored: list[Scored], theme: ChartThem
         st.plotly_chart(model_scatter(found, theme, x_label=label, y_label=SCORE, narrow=narrow), theme=None, key=name,
                         alt=model_scatter_alt(found, x_label=label, y_label=SCORE), config=CHART, selection_mode="points",
                         on_select=partial(state.toggle_clicked, name, WITHOUT))
-    here = [mark for mark in found if not mark.family]
-    st.caption(f"{len(chosen.shown)} models as published: collapse on the authors' own texts with their code's bias (up to 0.012 too "
-               "low at 768 dims, see below), scores read off their figure to ±0.001."
-               + (f" {len(here)} computed here, exactly and on {model_data.CORPUS}, drawn beside them and no part of the correlation."
-                  if here else ""))
+    st.caption(caption(chosen, scored))
+
+
+def caption(chosen: Chosen, scored: list[Scored]) -> str:
+    """What the figure is made of."""
+    here = len(model_data.marks(chosen, scored)) - len(chosen.shown)
+    return (f"{len(chosen.shown)} models as published: collapse on the authors' own texts with their code's bias (up to 0.012 too "
+            "low at 768 dims, see below), scores read off their figure to ±0.001."
+            + (f" {here} computed here, exactly and on {model_data.CORPUS}, drawn beside them and no part of the correlation."
+               if here else ""))
 
 
 def axis(measure: str) -> str:
@@ -91,10 +105,15 @@ def changes(chosen: Chosen, measure: str, theme: ChartTheme) -> None:
     found, label = model_data.changes(chosen.measure), axis(measure).removesuffix(", as published")
     st.plotly_chart(change_rows(found, theme, x_label=label, narrow=viewport.is_narrow()), theme=None, key="changes",
                     alt=change_rows_alt(found, x_label=label), config=CHART)
+    st.caption(changes_caption(found))
+
+
+def changes_caption(found: list[Change]) -> str:
+    """What the dumbbells are, and the exceptions by name."""
     rising = [change.tuned for change in found if change.rises]
-    st.caption(f"Hollow: backbone; filled: tuned. {len(found)} tuned models; "
-               + (f"it rises for {', '.join(map(widgets.plain, rising))}." if rising else "it falls for all of them.")
-               + f" The small models that come along were computed here, exactly, on {model_data.CORPUS}.")
+    return (f"Hollow: backbone; filled: tuned. {len(found)} tuned models; "
+            + (f"it rises for {', '.join(map(widgets.plain, rising))}." if rising else "it falls for all of them.")
+            + f" The small models that come along were computed here, exactly, on {model_data.CORPUS}.")
 
 
 def known() -> None:
@@ -141,15 +160,19 @@ def _keep_score() -> None:
 def caveats() -> None:
     """What to know before believing the numbers, folded."""
     with st.expander("What these numbers rest on"):
-        st.markdown("\n\n".join([
-            "**Twelve models, four families.** Models of one family share a backbone, so they are fewer than twelve draws. Intervals "
-            "draw families anew and then models within them; with so few families such an interval is rough itself.",
-            "**The published SOCM is biased low** by about 0.5 · √1e-9 · (dims − rank): 0.012 at 768 dims and 0.006 at 384 for "
-            "texts of twenty tokens, much for a model at 0.0175 and little for one at 0.396. The order of the twelve stays the same.",
-            "**Scores** were read off the authors' figure, ±0.001 (±0.002 for two marks that overlap).",
-            "**Permutation p** counts all orders up to eight models and 99,999 random ones above; no interval is given below six.",
-            "**Models computed here** were measured exactly and on other texts, so they stand beside the published ones and take no "
-            "part in the correlation."]))
+        st.markdown("\n\n".join(NOTES))
+
+
+NOTES = [
+    "**Twelve models, four families.** Models of one family share a backbone, so they are fewer than twelve draws. Intervals "
+    "draw families anew and then models within them; with so few families such an interval is rough itself.",
+    "**The published SOCM is biased low** by about 0.5 · √1e-9 · (dims − rank): 0.012 at 768 dims and 0.006 at 384 for "
+    "texts of twenty tokens, much for a model at 0.0175 and little for one at 0.396. The order of the twelve stays the same.",
+    "**Scores** were read off the authors' figure, ±0.001 (±0.002 for two marks that overlap).",
+    "**Permutation p** counts all orders up to eight models and 99,999 random ones above; no interval is given below six.",
+    "**Models computed here** were measured exactly and on other texts, so they stand beside the published ones and take no "
+    "part in the correlation."]
+"""What to know before believing the numbers, a paragraph each."""
 
 
 def exports(chosen: Chosen, measure: str, scored: list[Scored]) -> None:
