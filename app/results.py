@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
@@ -11,16 +12,19 @@ from app.job import Job
 from app.settings import settings
 from components.layer_curves import LayerCurves, LayerOptions
 from components.layer_pipeline import layers_key
+from components.length_pipeline import LengthOptions, length_key
 from components.models import ModelRef, declared, layer_count, resolve_model
 from components.pair_map import PairMap, PairOptions
 from components.pair_parts import n_pairs_of
 from components.pair_selection import Pairs
 from components.pipeline import pair_list_key, pair_map_key
 from components.store import ResultKey, StoredResult
+from components.subset_pipeline import UMAP, SubsetOptions, subset_key
 from components.token_pipeline import TokenOptions, tokens_key
 from components.types import Corpus, PairList
 
 Found = TypeVar("Found")
+Options = PairOptions | LayerOptions | TokenOptions | SubsetOptions | LengthOptions
 
 
 @dataclass(frozen=True)
@@ -83,9 +87,30 @@ def tokens_request(pair: PairList, model_name: str) -> Request:
     return Request(key, "pair_tokens", args, "Look at their tokens", 4)
 
 
+def subset_request(pair: PairList, model_name: str, options: SubsetOptions) -> Request:
+    """What to ask for so that some tokens' plane by UMAP, or the plan between them, lies in the store."""
+    key = subset_key(pair, model(model_name), options)
+    args = {"text_a": pair.texts_a[0], "text_b": pair.texts_b[0], **_common(model_name, options, key)}
+    action, seconds = ("Arrange their tokens by UMAP", 25) if options.what == UMAP else ("Move the tokens that are left", 4)
+    return Request(key, "pair_subset", args, action, seconds)
+
+
+def length_request(corpus_name: str, model_name: str, options: LengthOptions) -> Request:
+    """What to ask for so that halves of a corpus's texts of given lengths lie in the store."""
+    corpus = resources.corpus(corpus_name)
+    key = length_key(corpus, model(model_name), options)
+    args = {"corpus": resources.corpus_files()[corpus_name], **_common(model_name, options, key)}
+    return Request(key, "length_halves", args, f"Measure halves of texts of {options.low} to {options.high} tokens", 8)
+
+
+def stored(request: Request) -> StoredResult | None:
+    """A stored result as it is, or None when it has to be computed first."""
+    return _stored(resources.stored_result, request)
+
+
 def tokens(request: Request) -> StoredResult | None:
     """The stored tokens of two texts, or None when they have to be computed first."""
-    return _stored(resources.stored_result, request)
+    return stored(request)
 
 
 def _stored(read: Callable[[str, ResultKey], Found], request: Request) -> Found | None:
@@ -95,7 +120,7 @@ def _stored(read: Callable[[str, ResultKey], Found], request: Request) -> Found 
         return None
 
 
-def _common(model_name: str, options: PairOptions | LayerOptions | TokenOptions, key: ResultKey) -> dict[str, Any]:
+def _common(model_name: str, options: Options, key: ResultKey) -> dict[str, Any]:
     own = settings()
     return {"model": resources.model_names()[model_name], "options": asdict(options), "device": own.device,
             "allow_remote_code": list(own.allow_remote_code), "digest": key.digest}
@@ -134,6 +159,18 @@ def is_backbone(name: str) -> bool:
 def start(request: Request, watcher: str) -> Job:
     """Queues the request's computation, or joins it where somebody has asked already."""
     return resources.jobs().submit(request.task, request.args, request.key.digest, watcher)
+
+
+def start_and_wait(request: Request, watcher: str, seconds: float) -> Job:
+    """The same, and gives it a moment: what takes a tenth of a second then needs no second look.
+
+    Only for what a visitor has just asked for, and for less time than a click may take.
+    """
+    job = start(request, watcher)
+    until = time.monotonic() + seconds
+    while job.snapshot().active and time.monotonic() < until:
+        time.sleep(0.02)
+    return job
 
 
 def expected_seconds(corpus: Corpus, pairs: int) -> float:

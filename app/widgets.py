@@ -97,12 +97,21 @@ def choose_special() -> bool:
 
 
 def choose_row(label: str, last: int, usual: int, key: str) -> int:
-    """A row of the texts, counted from 0."""
+    """A row of the texts, counted from 0; a link's row that there is not (of other texts, say) is said to be none."""
+    asked, refused = st.query_params.get(key, ""), f"_{key}_refused"
+    if asked.isdecimal() and int(asked[:9]) > last:
+        st.session_state[refused] = (asked[:9], last)
     try:
-        return int(st.sidebar.number_input(label, 0, last, usual, key=key, bind="query-params"))
+        row = int(st.sidebar.number_input(label, 0, last, usual, key=key, bind="query-params"))
     except OverflowError:
         # Streamlit makes a whole number of what a link says before it looks at the ends: 1e999 is infinite.
-        return int(st.sidebar.number_input(label, 0, last, usual, key=f"{key}_unbound"))
+        row = int(st.sidebar.number_input(label, 0, last, usual, key=f"{key}_unbound"))
+    if said := st.session_state.get(refused):
+        if (row, last) == (usual, said[1]):  # until another row or other texts are chosen
+            st.sidebar.caption(f"Row {said[0]} is none of these texts (0 to {last}); row {row} is shown.")
+        else:
+            del st.session_state[refused]
+    return row
 
 
 def chosen() -> dict[str, str]:

@@ -45,7 +45,9 @@ Task = Callable[..., str]
 TASKS: dict[str, str | Task] = {"pair_map": "components.pipeline:run_pair_map",
                                "pair_list": "components.pipeline:run_pair_list",
                                "layers": "components.layer_pipeline:run_layers",
-                               "pair_tokens": "components.token_pipeline:run_tokens"}
+                               "pair_tokens": "components.token_pipeline:run_tokens",
+                               "pair_subset": "components.subset_pipeline:run_subset",
+                               "length_halves": "components.length_pipeline:run_length_halves"}
 """Task name -> ``"module:attribute"``, imported at the first request, since that may take seconds and a gigabyte."""
 
 TEST_TASKS_VARIABLE = "POOLSCOPE_WORKER_TASKS"

@@ -23,7 +23,8 @@ FILES = sorted(p for folder in ("app", "components") for p in (ROOT / folder).rg
 STORE = {"components.store", "components.store_folder", "components.result_files", "components.result_key"}
 CORPORA = {"components.published", "components.corpora", "components.files", "components.tables", "components.columns"}
 PIPELINE = {"components.pipeline", "components.gallery", "components.training_pipeline", "components.layer_pipeline",
-            "components.token_pipeline", "components.nano", "components.nano_settings", "components.nano_table"}
+            "components.token_pipeline", "components.subset_pipeline", "components.length_pipeline", "components.nano",
+            "components.nano_settings", "components.nano_table"}
 CHART_WORDS = {"components.charts.style.caption_number", "components.charts.style.interval_text"}
 """How numbers are written; sentences use it as figures do."""
 ONE_FILE = {"transformers": {"components.encoders", "components.nano_backbone", "components.training"},
@@ -31,7 +32,8 @@ ONE_FILE = {"transformers": {"components.encoders", "components.nano_backbone", 
             "datasets": {"components.training"}, "filelock": {"components.training_folder"} | STORE,
             "pydantic": {"components.recipes", "app.settings"}, "yaml": {"components.recipes"},
             "tokenizers": {"components.nano_tokens"}, "safetensors": {"components.nano_backbone"},
-            "umap": {"components.projection"}, "ot": {"components.transport"}, "ranx": {"components.retrieval"}}
+            "umap": {"components.projection"}, "sklearn": {"components.projection"}, "ot": {"components.transport"},
+            "ranx": {"components.retrieval"}}
 """Where each special library may be imported; a loss made for a library's trainer has to know that library, and
 who trains a model from nothing makes its classes, tokenizer and checkpoints."""
 
@@ -167,8 +169,8 @@ def test_the_pipeline_computes_only_after_a_miss(path):
     assert top <= STORE | CORPORA | {"components.errors", "components.types", "components.models", "components.pair_map",
                                      "components.recipes", "components.training_folder",
                                      "components.pipeline", "components.training_pipeline", "components.layer_pipeline",
-                                     "components.layer_curves", "components.nano", "components.nano_settings",
-                                     "components.statistics", "components.probe"}
+                                     "components.layer_curves", "components.token_pipeline", "components.nano",
+                                     "components.nano_settings", "components.statistics", "components.probe"}
     assert {found.package for found in imports(path) if found.top} <= {"numpy", "components"} | set(sys.stdlib_module_names)
     assert not {module for module in ours(path) if module.startswith("components.charts")}
     assert not {"plotly", "streamlit"} & others(path)

@@ -29,8 +29,3 @@ def command(view: str, options: Sequence[tuple[str, str | bool | None]]) -> str:
             # An option's value may begin with a hyphen, which would be read as another option.
             parts += [f"{flag}={shlex.quote(value)}"] if value.startswith("-") else [flag, shlex.quote(value)]
     return " ".join([*parts, "--out", f"{view}.html"])
-
-
-def revision_of(revision: str) -> str | None:
-    """A hub model's commit, which a command can ask for; a folder's digest cannot be asked for."""
-    return None if revision.startswith("sha256:") else revision

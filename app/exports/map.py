@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from app import tables, widgets
-from app.exports.common import command, headline, revision_of
+from app.exports.common import command, headline
 from app.map_data import Labelled, MapData, by_length, compare
 from app.views import map_parts
 from app.views.map_comparison import ORDER, WORDS
@@ -44,8 +44,8 @@ def map_view(sides: Sequence[MapData], plane: Plane, box: Box | None, labelled: 
     parts.append(_pairs(data, box))
     bins = by_length(data.pairs, "socm")
     if len(bins) > 1:
-        parts.append(FigurePart(length_curve(bins, LIGHT, quantity_label="Mean SOCM"), length_curve_alt(bins, quantity_label="Mean SOCM"),
-                                map_parts.LENGTHS, "SOCM against length"))
+        parts.append(FigurePart(length_curve(bins, LIGHT, quantity_label="Mean SOCM"),
+                                length_curve_alt(bins, quantity_label="Mean SOCM"), map_parts.LENGTHS, "SOCM against length"))
     made_from = {f"{order.lower()}: {name}" if len(sides) > 1 else name: value
              for order, side in zip(ORDER, sides, strict=False) for name, value in about(side, box).items()}
     return View(TITLE, f"{data.request.key.model_id}, {data.layer_in_words}, {data.corpus.name}", READING,
@@ -87,7 +87,7 @@ def _command(sides: Sequence[MapData], plane: Plane, box: Box | None, labelled: 
     key = data.request.key
     relation = next(name for name, what in RELATIONS.items() if what == chosen.relation)
     options: list[tuple[str, str | bool | None]] = [
-        ("--model", key.model_id), ("--revision", revision_of(key.model_revision)), ("--texts", data.corpus.name),
+        ("--model", key.model_id), ("--texts", data.corpus.name),
         ("--layer", _layer(data)), ("--no-special-tokens", not data.result.meta["options"]["special_tokens"]),
         ("--plane", plane.kind if plane.kind != DENSITY else None), ("--quantity", plane.quantity if plane.kind == MEANS else None),
         ("--labelled", labelled), ("--box", str(box) if box else None),

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import plotly.graph_objects as go
 import streamlit as st
 
 from app import layer_data, navigation, resources, state, tables, viewport, widgets
-from app.figure_files import figure_files
+from app.exports import button
+from app.figure_files import figure_files, file_word
 from app.layer_data import MAIN, MORE, TITLES, Layers
 from components.charts.head_map import head_map, head_map_alt
 from components.charts.layer_panels import layer_panels, layer_panels_alt
@@ -16,6 +18,7 @@ from components.charts.style import LIGHT, ChartTheme, caption_number
 from components.charts.text_shares import text_shares, text_shares_alt
 from components.charts.titles import add_title
 from components.files import plural
+from components.html_export import View
 from components.pair_map import UNKNOWN_WARNING
 from components.types import FINAL, Layer
 
@@ -56,7 +59,7 @@ def numbers(data: Layers, layer: Layer) -> list[tuple[str, float | None, str, st
     curves = data.first.curves
     spread, cosine, pairs = curves.mean("normalized_spread", layer), curves.mean("mean_cosine_no_self", layer), curves.pairs(layer)
     found: list[tuple[str, float | None, str, str]] = [
-        ("Normalised spread", spread.value, f"{widgets.spread_of(spread)}; {_layer(layer)}",
+        ("Normalised spread", spread.value, f"{widgets.spread_of(spread)}; {layer_words(layer)}",
          "Mean squared distance of a text's tokens to their mean, over the mean's squared length."),
         ("Mean token cosine", cosine.value, f"{widgets.spread_of(cosine)}; without self-pairs",
          "Cosine of two different tokens of a text, averaged; the paper's curve includes each token with itself."),
@@ -108,7 +111,7 @@ def caption(data: Layers) -> str:
 def at_layer(data: Layers, quantity: str, layer: Layer, theme: ChartTheme) -> None:
     """The chosen layer: the quantity's distribution over texts, and the texts at both ends."""
     name = TITLES[quantity]
-    st.subheader(f"{name} over texts, {_layer(layer)}")
+    st.subheader(f"{name} over texts, {layer_words(layer)}")
     columns, narrow = layer_data.values_at(data, quantity, layer), viewport.is_narrow()
     if not columns or layer not in data.first.curves.layers(quantity):
         st.info(f"{name} belongs to a block: choose a layer from 1 to {data.first.curves.n_layers}."
@@ -146,9 +149,14 @@ def heads(data: Layers, theme: ChartTheme) -> None:
     drawn, alt = resources.made_once(data.signature("heads", theme.name, narrow),
                                  lambda: (head_map(values, theme, narrow=narrow), head_map_alt(values)))
     st.plotly_chart(drawn, theme=None, key="heads", alt=alt, config=CHART)
+    st.caption(heads_caption(data))
+
+
+def heads_caption(data: Layers) -> str:
+    """What a head's lambda is."""
     before = "; this model normalises before attention, and λ refers to the normalised input" if data.first.curves.pre_norm else ""
-    st.caption(f"λ = σ²(W_o W_v) ‖P A‖² / (n − 1) of each head, means over {data.first.curves.n_texts:,} texts. Below 1, a head's "
-               f"output is less spread than its input, averaged over directions{before}.")
+    return (f"λ = σ²(W_o W_v) ‖P A‖² / (n − 1) of each head, means over {data.first.curves.n_texts:,} texts. Below 1, a head's "
+            f"output is less spread than its input, averaged over directions{before}.")
 
 
 def more(data: Layers, layer: Layer, theme: ChartTheme) -> None:
@@ -157,9 +165,14 @@ def more(data: Layers, layer: Layer, theme: ChartTheme) -> None:
         if not folded.open:
             return
         _panels(data, MORE, layer, theme, published=False, key="layer_more")
-        st.caption("Theorem 1 gives (1+√λ)² r C as the scale of a layer's normalised spread. It is a statement in expectation over "
-                   "directions and for one head, so measured spread may lie above it; λ here is the mean over heads of each text. "
-                   f"{caption(data)}")
+        st.caption(more_caption(data))
+
+
+def more_caption(data: Layers) -> str:
+    """What the theorem's scale is beside what was measured."""
+    return ("Theorem 1 gives (1+√λ)² r C as the scale of a layer's normalised spread. It is a statement in expectation over "
+            f"directions and for one head, so measured spread may lie above it; λ here is the mean over heads of each text. "
+            f"{caption(data)}")
 
 
 def caveats(data: Layers) -> None:
@@ -186,13 +199,13 @@ def notes(data: Layers) -> list[str]:
     return lines
 
 
-def exports(data: Layers, quantity: str, layer: Layer, *, published: bool) -> None:
-    """The figures and the per-text table as files."""
+def exports(data: Layers, quantity: str, layer: Layer, view: Callable[[], View], *, published: bool) -> None:
+    """The figures and the per-text table as files, and all of it as one."""
     with st.expander("Export", on_change="rerun", key="layers_export_open") as folded:
         if not folded.open:
             return
         about = layer_data.about(data, widgets.version())
-        name = f"poolscope-layers-{''.join(c if c.isalnum() or c in '-._' else '_' for c in data.first.name)}"
+        name = f"poolscope-layers-{file_word(data.first.name)}"
         made = {"Curves": layer_panels(layer_data.panels(data, MAIN, published=published), LIGHT, axis=data.axis, ticks=data.ticks())}
         if columns := layer_data.values_at(data, quantity, layer):
             made["Distribution"] = text_shares(columns, LIGHT, quantity_label=TITLES[quantity], height=460)
@@ -201,13 +214,15 @@ def exports(data: Layers, quantity: str, layer: Layer, *, published: bool) -> No
         for label, fig in made.items():
             add_title(fig, f"{label} by layer: {', '.join(one.name for one in data.models)}, {data.corpus.name}",
                       f"{data.first.curves.n_texts:,} texts (digest {data.corpus.digest[:10]}); model revisions "
-                      f"{', '.join(one.revision for one in data.models)}; {_layer(layer)}; Poolscope {about['poolscope']}", LIGHT)
+                      f"{', '.join(one.revision for one in data.models)}; {layer_words(layer)}; Poolscope {about['poolscope']}", LIGHT)
             fig.layout.meta = about
             figure_files(fig, label, f"{name}-{label.lower()}", key=f"export_layers_{label.lower()}")
         tables.table_files(lambda: layer_data.long_table(data), "Per text", name, about, key="export_layers")
+        button.one_file(view, name, key="export_layers_html")
 
 
-def _layer(layer: Layer) -> str:
+def layer_words(layer: Layer) -> str:
+    """A layer as captions call it."""
     return "what pooling sees" if layer == FINAL else f"layer {layer}"
 
 

@@ -10,7 +10,7 @@ import streamlit as st
 from app import tables, widgets
 from app.exports import button
 from app.exports.map import about, map_view
-from app.figure_files import figure_files
+from app.figure_files import figure_files, file_word
 from app.map_data import Labelled, MapData, by_length, compare
 from app.views.map_comparison import ORDER
 from app.views.map_controls import Plane
@@ -56,8 +56,7 @@ def exports(data: MapData, other: MapData | None, plane: Plane, box: Box | None,
 
 def file_name(data: MapData) -> str:
     """Beginning of the files' names: model and layer, without what a file system may refuse."""
-    model = "".join(c if c.isalnum() or c in "-._" else "_" for c in data.request.key.model_id)
-    return f"poolscope-map-{model}-{data.request.key.params['layer']}"
+    return f"poolscope-map-{file_word(data.request.key.model_id)}-{data.request.key.params['layer']}"
 
 
 def described(fig: go.Figure, what: str, data: MapData, box: Box | None = None) -> go.Figure:

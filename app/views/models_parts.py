@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import streamlit as st
 
 from app import model_data, resources, state, tables, viewport, widgets
+from app.exports import button
 from app.figure_files import figure_files
 from app.model_data import MEASURES, SUBSETS, Chosen, Scored
 from components.charts.change_rows import Change, change_rows, change_rows_alt
 from components.charts.model_scatter import model_scatter, model_scatter_alt
 from components.charts.style import LIGHT, ChartTheme, caption_number, interval_text
 from components.charts.titles import add_title
+from components.html_export import View
 from components.published import models
 
 CHART = {"displaylogo": False, "displayModeBar": False}
@@ -175,21 +178,27 @@ NOTES = [
 """What to know before believing the numbers, a paragraph each."""
 
 
-def exports(chosen: Chosen, measure: str, scored: list[Scored]) -> None:
-    """Figures and tables as files."""
+def exports(chosen: Chosen, measure: str, scored: list[Scored], view: Callable[[], View]) -> None:
+    """Figures and tables as files, and all of it as one."""
     with st.expander("Export", on_change="rerun", key="models_export_open") as folded:
         if not folded.open:
             return
-        about = {"measure": measure, "models": ", ".join(model.model_id for model in chosen.taking_part),
-                 "source": "arXiv 2604.27398 and its code's notebooks; scores read off a figure", "poolscope": widgets.version()}
+        said = about(chosen, measure)
         label = axis(measure)
         made = {"Scores": model_scatter(model_data.marks(chosen, scored), LIGHT, x_label=label, y_label=SCORE),
                 "Changes": change_rows(model_data.changes(chosen.measure), LIGHT, x_label=label)}
         for name, fig in made.items():
-            below = f"{len(chosen.taking_part)} models of {about['source']}; Poolscope {about['poolscope']}"
+            below = f"{len(chosen.taking_part)} models of {said['source']}; Poolscope {said['poolscope']}"
             add_title(fig, f"{name}: {measure}", below, LIGHT)
-            fig.layout.meta = about
+            fig.layout.meta = said
             figure_files(fig, name, f"poolscope-models-{name.lower()}", key=f"export_models_{name.lower()}")
-        tables.table_files(partial(model_data.without_each, chosen), "Published models", "poolscope-published-models", about,
+        tables.table_files(partial(model_data.without_each, chosen), "Published models", "poolscope-published-models", said,
                            key="export_published_models")
-        tables.table_files(model_data.known_models, "Models here", "poolscope-models-here", about, key="export_models_here")
+        tables.table_files(model_data.known_models, "Models here", "poolscope-models-here", said, key="export_models_here")
+        button.one_file(view, "poolscope-models", key="export_models_html")
+
+
+def about(chosen: Chosen, measure: str) -> dict[str, str]:
+    """What a file was made from."""
+    return {"measure": measure, "models": ", ".join(model.model_id for model in chosen.taking_part),
+            "source": "arXiv 2604.27398 and its code's notebooks; scores read off a figure", "poolscope": widgets.version()}
