@@ -21,6 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
@@ -29,6 +30,8 @@ from components.cells import inert
 from components.charts.style import caption_number
 from components.html_look import PAGE_SCRIPT, page_style
 
+LONG = 40
+"""Characters from which a cell is given room."""
 MAX_ROWS = 2_000
 """Rows of a table in a file; how many there are in all is always said beside it."""
 ASSETS = ("plotly.min.js", "page.js", "page.css")
@@ -214,7 +217,9 @@ def _table(part: TablePart) -> str:
 def _cell(value: Any) -> str:
     """A number at three digits with its full value beside it for sorting; text inert; nothing where there is no value."""
     if isinstance(value, str):
-        return f"<td>{html.escape(inert(value))}</td>"
+        return f"<td{' class=long' if len(value) > LONG else ''}>{html.escape(inert(value))}</td>"
+    if isinstance(value, (bool, np.bool_)):
+        return f"<td>{'yes' if value else 'no'}</td>"
     if value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)):
         return "<td data-v></td>"
     shown = int(value) if isinstance(value, numbers.Integral) else float(value)

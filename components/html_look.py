@@ -33,7 +33,7 @@ figure {{ margin: 0.5rem 0; }} .scroll {{ overflow-x: auto; }} .plot {{ min-widt
 :focus-visible {{ outline: 2px solid {LIGHT.accent}; outline-offset: 1px; }}
 table {{ border-collapse: collapse; font-size: 0.875rem; }} .sortable {{ width: 100%; }}
 td, th {{ padding: 0.35rem 0.6rem; border-bottom: 1px solid {LIGHT.hairline}; text-align: left; vertical-align: top; }}
-.sortable td:not([data-v]) {{ min-width: 14rem; overflow-wrap: anywhere; }}
+.sortable td.long {{ min-width: 14rem; overflow-wrap: anywhere; }}
 td[data-v] {{ font-variant-numeric: tabular-nums; text-align: right; white-space: nowrap; }}
 .sortable thead th {{ position: sticky; top: 0; background: {LIGHT.panel}; padding: 0; }}
 th button {{ all: unset; display: block; width: 100%; padding: 0.45rem 0.6rem; cursor: pointer; font-weight: 600;

@@ -13,7 +13,7 @@ import warnings
 
 import typer
 
-from app.cli import cache, export, gallery, layers, nano, pairs, serve, train
+from app.cli import cache, export, export_site, gallery, layers, nano, pairs, serve, train
 from components.errors import PoolscopeError
 from components.store import StoreWarning
 
@@ -23,6 +23,7 @@ cli.command("serve")(serve.serve)
 cli.command("pairs")(pairs.pairs)
 cli.command("layers")(layers.layers)
 cli.command("train")(train.train)
+cli.command("export-site")(export_site.export_site)
 cli.add_typer(cache.cli, name="cache")
 cli.add_typer(export.cli, name="export")
 cli.add_typer(gallery.cli, name="gallery")

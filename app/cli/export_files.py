@@ -24,7 +24,7 @@ def check_html(path: Path, texts: str = "") -> None:
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=".poolscope-")
     except OSError as error:
-        raise _unwritable(path, error) from error
+        raise unwritable(path, error) from error
     os.close(handle)
     os.unlink(name)
 
@@ -48,10 +48,11 @@ def write_text(path: Path, text: str) -> int:
     except OSError as error:
         if name:
             Path(name).unlink(missing_ok=True)
-        raise _unwritable(path, error) from error
+        raise unwritable(path, error) from error
     return path.stat().st_size
 
 
-def _unwritable(path: Path, error: OSError) -> DataError:
+def unwritable(path: Path, error: OSError) -> DataError:
+    """The sentence for a place that cannot be written."""
     return DataError("--out", "must lie in a folder that can be written", f"{str(path.parent)!r} ({error.strerror})",
                      "choose another folder; what was computed is in the store")

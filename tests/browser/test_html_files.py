@@ -16,13 +16,14 @@ class Opened:
         self.context = browser.new_context(offline=True, **{"viewport": {"width": 1280, "height": 900}, **options})
         self.page, self.asked, self.wrong = self.context.new_page(), [], []
         self.page.on("request", lambda request: self.asked.append(request.url))
-        self.page.on("requestfailed", lambda request: self.wrong.append(f"failed: {request.url}"))
+        self.page.on("requestfailed", lambda request: self.wrong.append(f"failed: {request.url} {request.failure}"))
         self.page.on("pageerror", lambda error: self.wrong.append(f"page error: {error}"))
         self.page.on("console", lambda message: self.wrong.append(message.text) if message.type in ("error", "warning") else None)
         self.page.goto(address)
 
     def drawn(self) -> int:
         """How many figures the page drew, all of those it has."""
+        self.page.wait_for_load_state("load")
         plots = self.page.locator(".plot").count()
         self.page.wait_for_function("n => document.querySelectorAll('.plot[data-drawn=yes]').length === n", arg=plots, timeout=60_000)
         assert self.page.locator(".plot .main-svg").count() >= plots
@@ -49,6 +50,15 @@ def opened(browser):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("html")
+
+
+@pytest.fixture(scope="module")
+def site(folder):
+    """The static site, made by its command from the gallery and nothing else."""
+    done = call("export-site", "--out", str(folder / "site"), POOLSCOPE_STORE=str(folder / "store"))
+    assert done.code == 0, done.err
+    assert "MB; open index.html" in done.err
+    return folder / "site"
 
 
 def exported(folder: Path, *arguments: str) -> Path:
@@ -78,3 +88,47 @@ def test_the_map_opens_from_a_file_with_its_table_sortable(opened, folder):
     place = here.page.locator(".plot").first.bounding_box()
     here.page.mouse.move(place["x"] + place["width"] * 0.5, place["y"] + place["height"] * 0.45)
     here.page.wait_for_selector(".plot .hoverlayer .hovertext", timeout=10_000)
+
+
+def test_the_other_views_open_from_a_file(opened, folder):
+    for arguments, plots in ((["layers"], 4), (["models"], 2)):
+        here = opened(exported(folder, *arguments).as_uri())
+        assert here.drawn() == plots and here.page.locator("dl.numbers dd.value").count() == 4
+
+
+def test_every_page_of_the_site_opens_from_a_folder(opened, site):
+    files = [file for file in site.rglob("*") if file.is_file()]
+    assert sum(file.stat().st_size for file in files) < 40_000_000 and (site / "assets" / "plotly.min.js").is_file()
+    start = opened((site / "index.html").as_uri())
+    links = start.page.locator("main a").evaluate_all("them => them.map(a => a.getAttribute('href'))")
+    assert sorted(links) == sorted(file.name for file in site.glob("*.html") if file.name != "index.html") and len(links) >= 16
+    assert all("/" not in link and ":" not in link for link in links)
+    assert not [file for file in site.glob("*.html") if "plotly.js v" in file.read_text("utf-8")], "plotly.js is there once"
+    for link in links:
+        start.page.goto((site / "index.html").as_uri())
+        start.page.click(f'a[href="{link}"]')
+        start.page.wait_for_url(f"**/{link}")
+        assert start.drawn() >= 2 and start.page.locator("h1").count() == 1
+    start.page.get_by_role("link", name="All views").click()
+    assert start.page.locator("h1").inner_text() == "See what pooling throws away"
+
+
+def test_nothing_in_a_file_may_run_or_call_out(opened, folder, tmp_path):
+    """The policy holds against a script that got into the file all the same."""
+    bad = tmp_path / "bad.html"
+    bad.write_text(exported(folder, "models").read_text("utf-8").replace(
+        "<main>", "<main><script>window.hacked = 1</script><img src=x onerror='window.hacked = 2'>"
+        "<img src=https://example.com/x.png>"), encoding="utf-8")
+    here = opened(bad.as_uri())
+    assert here.drawn() == 2 and here.page.evaluate("window.hacked") is None
+    # Blocked by the policy before anything was sent, not for want of a network.
+    assert not [line for line in here.wrong if "Content Security Policy" not in line and not (line[:6] == "failed" and line[-4:] == " csp")]
+    assert len(here.wrong) >= 3
+    here.wrong.clear()
+    here.asked.clear()
+
+
+def test_a_phone_scrolls_figures_and_not_the_page(opened, site):
+    here = opened((site / "models-socm__wikipedia.html").as_uri(), viewport={"width": 390, "height": 844})
+    here.drawn()
+    assert here.page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
