@@ -8,7 +8,7 @@ from functools import partial
 import plotly.graph_objects as go
 import streamlit as st
 
-from app import layer_data, navigation, resources, state, tables, viewport, widgets
+from app import layer_data, links, navigation, resources, state, tables, viewport, widgets
 from app.exports import button
 from app.figure_files import figure_files, file_word
 from app.layer_data import MAIN, MORE, TITLES, Layers
@@ -34,6 +34,7 @@ def compared(model_name: str) -> list[str]:
     """Up to three further models, from the link or the menu."""
     others = [name for name in resources.model_names() if name != model_name]
     usual = [name for name in USUAL if name in others][:MOST - 1]
+    links.say_missing_some("a model that this server", "with", [model_name, *others])
     chosen = st.sidebar.multiselect("Compared with", others, usual, key="with", bind="query-params", max_selections=MOST - 1,
                                     help="Hollow marks and dashed lines: a backbone, whose files declare no pooling.")
     return [str(name) for name in chosen][:MOST - 1]
