@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import metadata
 
 import streamlit as st
 
-from app import hosted, links, presence, resources, results, state, theme
+from app import hosted, links, navigation, presence, resources, results, state, theme
 from app.results import Request
 from app.settings import settings
 from app.words import plain
@@ -22,7 +23,11 @@ FIGURE_HEIGHT = 560
 
 def version() -> str:
     """Poolscope's own version, for exports."""
-    return metadata.version("poolscope")
+    try:
+        return metadata.version("poolscope")
+    except metadata.PackageNotFoundError:  # run from its folder without being installed, as on Community Cloud
+        found = tomllib.loads((navigation.FOLDER.parent / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+        return str(found)
 
 
 def hosted_notice() -> None:
@@ -178,8 +183,8 @@ def compute_or_wait(request: Request, height: int = FIGURE_HEIGHT) -> None:
 def _cannot_compute(height: int) -> None:
     """Where the installation has no torch: what is missing, and how to get what is asked for."""
     with st.container(height=height, border=True, horizontal_alignment="center", vertical_alignment="center"):
-        st.markdown("This view is not stored here, and this server cannot compute it: PyTorch is not installed. Choose one of "
-                    "the texts and models that come with Poolscope at their final layer, or run Poolscope yourself:", text_alignment="center")
+        st.markdown("This view is not stored here, and this server cannot compute it: PyTorch is not installed. "
+                    "Choose one of the texts and models that come with Poolscope at their final layer, or run Poolscope yourself:", text_alignment="center")
         st.code(hosted.RUN_IT, language="bash", wrap_lines=True)
 
 
