@@ -61,6 +61,7 @@ def test_every_figure_and_table_of_a_comparison_is_offered(panel):
     page, save = panel("&compare=true&vs_corpus=encyclopedia")
     labels = [label for label in page.page.get_by_role("button").all_inner_texts() if " as " in label]
     assert sorted(labels) == sorted([
+        "This view as one HTML file",
         *(f"{what} as {kind}" for what in ("First plane", "Second plane", "SOCM against length") for kind in ("PNG", "SVG", "JSON")),
         *(f"{what} as {kind}" for what in ("Pairs", "Differences") for kind in ("CSV", "Parquet"))])
     first, second = (plotly.io.read_json(save(f"{which} plane as JSON")) for which in ("First", "Second"))
