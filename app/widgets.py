@@ -12,7 +12,7 @@ import streamlit as st
 from app import hosted, links, navigation, presence, resources, results, state, theme
 from app.results import Request
 from app.settings import settings
-from app.words import plain
+from app.words import plain as plain
 from components.charts.style import caption_number, interval_text
 from components.errors import PoolscopeError
 from components.models import EMBEDDED, layer_count
@@ -183,8 +183,9 @@ def compute_or_wait(request: Request, height: int = FIGURE_HEIGHT) -> None:
 def _cannot_compute(height: int) -> None:
     """Where the installation has no torch: what is missing, and how to get what is asked for."""
     with st.container(height=height, border=True, horizontal_alignment="center", vertical_alignment="center"):
-        st.markdown("This view is not stored here, and this server cannot compute it: PyTorch is not installed. "
-                    "Choose one of the texts and models that come with Poolscope at their final layer, or run Poolscope yourself:", text_alignment="center")
+        st.markdown("This view is not stored here, and this server cannot compute it: PyTorch is not installed. Choose one of the "
+                    "texts and models that come with Poolscope at their final layer, or run Poolscope yourself:",
+                    text_alignment="center")
         st.code(hosted.RUN_IT, language="bash", wrap_lines=True)
 
 

@@ -78,7 +78,7 @@ def layers(
     with terminal_progress() as progress:
         data = inputs.layers_of(read[0], models, progress)
     at = _layer(layer)
-    if at != FINAL and not 0 <= at <= data.first.curves.n_layers:
+    if isinstance(at, int) and not 0 <= at <= data.first.curves.n_layers:
         raise DataError("--layer", f"must be from 0 to {data.first.curves.n_layers}, or {FINAL}", str(at), "choose a layer")
     _save(layers_view(data, quantity, at, published=published), out)
 
