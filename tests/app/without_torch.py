@@ -26,7 +26,9 @@ def closure() -> set[str]:
         name = plain(wanted.pop())
         if name not in found:
             found.add(name)
-            wanted += [r.name for r in map(Requirement, metadata.requires(name) or []) if r.marker is None or r.marker.evaluate({"extra": ""})]
+            wanted += [
+                r.name for r in map(Requirement, metadata.requires(name) or []) if r.marker is None or r.marker.evaluate({"extra": ""})
+            ]
     return found
 
 
@@ -55,18 +57,31 @@ def main() -> None:
     from streamlit.testing.v1 import AppTest
 
     shown = {}
-    for view, query in (("home", {}), ("map", {}), ("map", {"model": "nano-mic", "labelled": "true"}), ("map", {"layer": "3"}),
-                        ("layers", {"layers_export_open": "true"}), ("models", {}), ("pair", {}), ("connection", {})):
+    for view, query in (
+        ("home", {}),
+        ("map", {}),
+        ("map", {"model": "nano-mic", "labelled": "true"}),
+        ("map", {"layer": "3"}),
+        ("layers", {"layers_export_open": "true"}),
+        ("models", {}),
+        ("pair", {}),
+        ("connection", {}),
+    ):
         page = AppTest.from_file(str(ROOT / "app" / "cloud" / "streamlit_app.py"), default_timeout=60)
         for name, value in query.items():
             page.query_params[name] = value
         page.run()
         page.switch_page(f"../views/{view}.py").run()
         key = view + "".join(f" {name}={value}" for name, value in query.items())
-        shown[key] = {"exception": [e.value for e in page.exception], "error": [e.value for e in page.error],
-                      "metrics": [m.value for m in page.metric], "figures": len(page.get("plotly_chart")),
-                      "words": " ".join(str(m.value) for m in (*page.title, *page.markdown)), "buttons": [b.label for b in page.button],
-                      "code": [c.value for c in page.code]}
+        shown[key] = {
+            "exception": [e.value for e in page.exception],
+            "error": [e.value for e in page.error],
+            "metrics": [m.value for m in page.metric],
+            "figures": len(page.get("plotly_chart")),
+            "words": " ".join(str(m.value) for m in (*page.title, *page.markdown)),
+            "buttons": [b.label for b in page.button],
+            "code": [c.value for c in page.code],
+        }
     print(json.dumps({"shown": shown, "loaded": sorted(blocked & {name.split(".")[0] for name in sys.modules})}))
 
 

@@ -37,14 +37,30 @@ class Container:
             names = {name: value.replace("/tmp/poolscope", str(scratch)) for name, value in names.items()}
         binaries = "/tmp/bin" if self.contained else str(scratch / "bin")
         # What pip's script does in the image; here the command lies in this checkout.
-        script = f"#!/bin/sh\nexec {shlex.quote(sys.executable)} -m app.cli.run \"$@\"\n"
+        script = f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m app.cli.run "$@"\n'
         steps = [f"mkdir -p {binaries}", f"printf %s {shlex.quote(script)} > {binaries}/poolscope", f"chmod 755 {binaries}/poolscope"]
-        start = ["env", "-i", f"PATH={binaries}:/usr/local/bin:/usr/bin:/bin", f"PYTHONPATH={ROOT}",
-                 *(f"{name}={value}" for name, value in names.items()), "sh", "-c", line]
+        start = [
+            "env",
+            "-i",
+            f"PATH={binaries}:/usr/local/bin:/usr/bin:/bin",
+            f"PYTHONPATH={ROOT}",
+            *(f"{name}={value}" for name, value in names.items()),
+            "sh",
+            "-c",
+            line,
+        ]
         if self.contained:
             steps = ["mount -o remount,ro,bind /", "mount -t tmpfs -o mode=1777 tmpfs /tmp", *steps]
-            start = ["setpriv", "--reuid=1000", "--regid=1000", "--clear-groups", f"--inh-caps=-all,+{READ}", f"--ambient-caps=-all,+{READ}",
-                     f"--bounding-set=-all,+{READ}", *start]
+            start = [
+                "setpriv",
+                "--reuid=1000",
+                "--regid=1000",
+                "--clear-groups",
+                f"--inh-caps=-all,+{READ}",
+                f"--ambient-caps=-all,+{READ}",
+                f"--bounding-set=-all,+{READ}",
+                *start,
+            ]
         shell = ["sh", "-ec", "; ".join([*steps, f"cd {shlex.quote(str(ROOT))}", f"exec {shlex.join(start)}"])]
         with self.log.open("wb") as log:
             self.process = subprocess.Popen([*(["unshare", "-m"] if self.contained else []), *shell], stdout=log, stderr=log)
@@ -64,7 +80,9 @@ class Container:
 
     def user(self) -> tuple[int, int]:
         """User of the server's process, and its effective capabilities."""
-        status = dict(line.split(":\t", 1) for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines() if ":\t" in line)
+        status = dict(
+            line.split(":\t", 1) for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines() if ":\t" in line
+        )
         return int(status["Uid"].split()[0]), int(status["CapEff"], 16)
 
     def children(self) -> list[int]:
