@@ -28,6 +28,7 @@ PAGES = (
     PageRow("views/home.py", "", "Poolscope"),
     PageRow("views/map.py", "map", "Map of pairs"),
     PageRow("views/layers.py", "layers", "Layers"),
+    PageRow("views/pooling.py", "pooling", "Pooling"),
     PageRow("views/models.py", "models", "Models"),
     PageRow("views/pair.py", "pair", "Pair"),
     PageRow("views/connection.py", "connection", "Connection"),

@@ -122,7 +122,7 @@ class TokenPair:
     def projection(self, layer: Layer, name: str) -> Projection | Request:
         """A plane of the tokens that take part; a request where it has to be computed first (UMAP)."""
         if name in LINEAR:
-            return LINEAR[name](*self.states(layer))
+            return resources.made_once(self.signature("projection", layer, name), lambda: LINEAR[name](*self.states(layer)))
         made = self._subset(UMAP, layer)
         return made if isinstance(made, Request) else \
             Projection(UMAP_PLANE, None, made.arrays["x"], made.arrays["y"], None, ("UMAP, first axis", "UMAP, second axis"))
@@ -221,4 +221,5 @@ def by_layer(pairs: Sequence[TokenPair]) -> tuple[list[Panel], str]:
     return panels, "Relative depth (layer / L)" if relative else "Layer"
 
 
-__all__ = ["LINEAR", "MOST_CHARS", "PLANES", "TINTS", "Switches", "TokenPair", "by_layer", "checked", "load", "numbers_by_layer", "rounded"]
+__all__ = ["LINEAR", "MOST_CHARS", "PLANES", "TINTS", "Switches", "TokenPair", "by_layer", "checked", "load",
+           "numbers_by_layer", "rounded"]

@@ -19,8 +19,10 @@ from components.layer_curves import LayerCurves
 from components.models import EMBEDDED, bundled_models
 from components.pair_map import PairMap
 from components.pair_selection import Pairs, pairs_of
+from components.pooling_result import PoolingResult
+from components.retrieval_sets import BUNDLED_SETS, load_retrieval_set
 from components.store import ResultKey, ResultStore, StoredResult
-from components.types import Corpus, PairList
+from components.types import Corpus, PairList, RetrievalSet
 
 Made = TypeVar("Made")
 
@@ -112,6 +114,35 @@ def stored_layers(digest: str, _key: ResultKey) -> LayerCurves:
     return LayerCurves.from_stored(found.arrays, {**found.meta, "versions": dict(found.versions)})
 
 
+def retrieval_sets() -> dict[str, str]:
+    """Name on screen -> what ``load_retrieval_set`` takes, in the order of the menu."""
+    named = {name: name for name in BUNDLED_SETS}
+    for folder in settings().retrieval_sets:
+        named[_unused(Path(folder).name, named)] = folder
+    return named
+
+
+def retrieval_set(name: str) -> RetrievalSet:
+    """The queries, documents and judgements of a set in the menu."""
+    return _retrieval_set(retrieval_sets()[name])
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _retrieval_set(source: str) -> RetrievalSet:
+    return load_retrieval_set(source, settings().limits)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def stored_pooling(digest: str, _key: ResultKey) -> PoolingResult:
+    """Stored poolings in memory (a megabyte for 300 queries).
+
+    Raises:
+        NotStored: they are not in the store (any more).
+    """
+    found = _stored(_key)
+    return PoolingResult.from_stored(found.arrays, {**found.meta, "versions": dict(found.versions)})
+
+
 @st.cache_resource(max_entries=32, show_spinner=False)
 def stored_result(digest: str, _key: ResultKey) -> StoredResult:
     """A stored result as it is: a list of pairs, or two texts' tokens (a megabyte for two sentences).
@@ -122,7 +153,7 @@ def stored_result(digest: str, _key: ResultKey) -> StoredResult:
     return _stored(_key)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@st.cache_resource(max_entries=192, show_spinner=False)
 def made_once(signature: str, _make: Callable[[], Made]) -> Made:
     """What takes a tenth of a second or more to make (a figure with its words, a correlation), made once for all visitors.
 

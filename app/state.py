@@ -67,6 +67,12 @@ def toggle_clicked(chart_key: str, list_key: str) -> None:
         st.session_state[list_key] = [one for one in there if one != name] if name in there else [*there, name]
 
 
+def keep_clicked(chart_key: str, key: str, names: Sequence[str]) -> None:
+    """Callback of a figure whose points carry a number: the name at that place goes into a widget's state."""
+    if data := _clicked(chart_key):
+        st.session_state[key] = names[int(data[0])]
+
+
 def token() -> tuple[int, int] | None:
     """The token that was clicked, from the link: text (0, 1) and place; anything else is none."""
     found = re.fullmatch(r"([ab])(\d{1,5})", st.query_params.get(TOKEN, ""))

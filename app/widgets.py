@@ -43,7 +43,7 @@ def house_style() -> None:
     """The few rules that the theme cannot express: figures in columns of equal width, room on a phone."""
     # White on the dark theme's accent has 2.3:1; its ground has 8:1.
     if st.context.theme.type == "dark":
-        st.html("<style>[data-testid=stBaseButton-primary] p { color: #0F1318; }</style>")
+        st.html("<style>[data-testid=stBaseButton-primary] p, [data-baseweb=tag] * { color: #0F1318 !important; }</style>")
     secondary, accent = theme.current().secondary, theme.current().accent
     # Streamlit pales captions to 4.4:1 on white, and draws what is not chosen in a hairline.
     st.html(f"""<style>
@@ -57,13 +57,15 @@ def house_style() -> None:
     st.html("""<style>
     [data-testid=stMetricValue] { font-variant-numeric: tabular-nums; line-height: 1.25; }
     [data-testid=stMainBlockContainer] { max-width: 1280px; padding-top: 3.25rem; }
-    .st-key-headline [data-testid=stColumn] [data-testid=stVerticalBlock] { gap: 0.15rem; }
+    :is(.st-key-headline, .st-key-halves, .st-key-edited) [data-testid=stColumn] [data-testid=stVerticalBlock] { gap: 0.15rem; }
     [data-testid=stCaptionContainer] p { line-height: 1.4; }
-    .st-key-headline [data-testid=stMetricLabel] :is([data-testid=stMarkdownContainer], p) { white-space: normal; overflow: visible; }
+    :is(.st-key-headline, .st-key-halves, .st-key-edited) [data-testid=stMetricLabel] :is([data-testid=stMarkdownContainer], p) {
+      white-space: normal; overflow: visible; }
     .js-plotly-plot .modebar:focus-within { opacity: 1; }
     .js-plotly-plot .hoverlayer text { font-variant-numeric: tabular-nums; }
     @media (max-width: 640px) {
-      .st-key-headline [data-testid=stColumn] { min-width: calc(50% - 1rem); flex: 1 1 calc(50% - 1rem); }
+      :is(.st-key-headline, .st-key-halves, .st-key-edited) [data-testid=stColumn] {
+        min-width: calc(50% - 1rem); flex: 1 1 calc(50% - 1rem); }
       [data-testid=stMainBlockContainer] { padding-left: 1rem; padding-right: 1rem; }
     }
     </style>""")

@@ -45,6 +45,10 @@ Task = Callable[..., str]
 TASKS: dict[str, str | Task] = {"pair_map": "components.pipeline:run_pair_map",
                                "pair_list": "components.pipeline:run_pair_list",
                                "layers": "components.layer_pipeline:run_layers",
+                               "pooling": "components.pooling_pipeline:run_pooling",
+                               "company": "components.fault_pipeline:run_company",
+                               "chunks": "components.fault_pipeline:run_chunks",
+                               "pooled_umap": "components.pooled_umap_pipeline:run_pooled_umap",
                                "pair_tokens": "components.token_pipeline:run_tokens",
                                "pair_subset": "components.subset_pipeline:run_subset",
                                "length_halves": "components.length_pipeline:run_length_halves"}

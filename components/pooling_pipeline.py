@@ -124,11 +124,11 @@ def _rankings(of: RetrievalSet, queries: Pooled, documents: Pooled, names: Seque
     """Each of ``RANKINGS``: what every pooling finds."""
     from components.retrieval import COSINE, DOT, EUCLIDEAN, evaluate_vectors
 
-    hows: dict[str, tuple[str, dict[str, bool]]] = {
-        COSINE: (COSINE, {}), DOT: (DOT, {}), EUCLIDEAN: (EUCLIDEAN, {}), RANKINGS[3]: (EUCLIDEAN, {"unit_queries": True}),
-        RANKINGS[4]: (EUCLIDEAN, {"unit_documents": True})}
-    return [[evaluate_vectors(of, queries.vectors[name], documents.vectors[name], similarity, **flags) for name in names]
-            for similarity, flags in (hows[ranking] for ranking in RANKINGS)]
+    hows = {COSINE: (COSINE, False, False), DOT: (DOT, False, False), EUCLIDEAN: (EUCLIDEAN, False, False),
+            RANKINGS[3]: (EUCLIDEAN, True, False), RANKINGS[4]: (EUCLIDEAN, False, True)}
+    return [[evaluate_vectors(of, queries.vectors[name], documents.vectors[name], similarity, unit_queries=unit_queries,
+                              unit_documents=unit_documents) for name in names]
+            for similarity, unit_queries, unit_documents in (hows[ranking] for ranking in RANKINGS)]
 
 
 def _answers(of: RetrievalSet) -> Any:

@@ -1,4 +1,4 @@
-"""Tokens on a plane by UMAP, which keeps neighbours together. The only file that imports umap, for the worker alone.
+"""Tokens or pooled vectors on a plane by UMAP, which keeps neighbours together. The only file that imports umap, for the worker alone.
 
 Distances on such a plane mean little and its axes nothing; what can be said of it is how many neighbours it keeps. Two UMAPs at once
 abort a process under numba's default threading layer: the worker runs one task at a time, and with a fixed seed umap uses one thread.
@@ -41,15 +41,20 @@ def umap_plane(x: FloatArray, y: FloatArray, *, seed: int = 0) -> tuple[FloatArr
     n = len(x) + len(y)
     if n < LEAST:
         raise DataError("tokens", f"must be {LEAST} or more in both texts together for UMAP", str(n), "choose another plane")
+    points, kept = umap_points(np.concatenate([np.asarray(t, dtype=np.float64) / np.linalg.norm(np.asarray(t, np.float64).mean(axis=0))
+                                               for t in (x, y)]), seed=seed)
+    return points[:len(x)], points[len(x):], kept
+
+
+def umap_points(x: FloatArray, *, seed: int = 0) -> tuple[FloatArray, float]:
+    """(n, 2) float64 places of the rows of (n, dim) by Euclidean distance, and the plane's trustworthiness; see ``umap_plane``."""
     from sklearn.manifold import trustworthiness
     from umap import UMAP
 
-    both = np.concatenate([np.asarray(t, dtype=np.float64) / np.linalg.norm(np.asarray(t, dtype=np.float64).mean(axis=0))
-                           for t in (x, y)])
+    n = len(x)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that a seed costs it its threads
         found = UMAP(n_components=2, n_neighbors=neighbours_of(n), min_dist=MIN_DIST, metric="euclidean", init="pca", random_state=seed,
-                     n_jobs=1).fit_transform(both)
-    kept = trustworthiness(both, found, n_neighbors=max(1, min(neighbours_of(n), (n - 1) // 2)))
-    points = np.asarray(found, dtype=np.float64)
-    return points[:len(x)], points[len(x):], float(kept)
+                     n_jobs=1).fit_transform(x)
+    kept = trustworthiness(x, found, n_neighbors=max(1, min(neighbours_of(n), (n - 1) // 2)))
+    return np.asarray(found, dtype=np.float64), float(kept)

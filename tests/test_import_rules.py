@@ -21,8 +21,10 @@ HEAVY = {"torch", "transformers", "sentence_transformers", "umap"}
 FILES = sorted(p for folder in ("app", "components") for p in (ROOT / folder).rglob("*.py"))
 
 STORE = {"components.store", "components.store_folder", "components.result_files", "components.result_key"}
-CORPORA = {"components.published", "components.corpora", "components.files", "components.tables", "components.columns"}
+CORPORA = {"components.retrieval_sets",
+           "components.published", "components.corpora", "components.files", "components.tables", "components.columns"}
 PIPELINE = {"components.pipeline", "components.gallery", "components.training_pipeline", "components.layer_pipeline",
+            "components.pooling_pipeline", "components.fault_pipeline", "components.pooled_umap_pipeline",
             "components.token_pipeline", "components.subset_pipeline", "components.length_pipeline", "components.nano",
             "components.nano_settings", "components.nano_table"}
 EXPORTS = {"components.html_export", "components.html_look"}
@@ -35,9 +37,9 @@ ONE_FILE = {"transformers": {"components.encoders", "components.nano_backbone", 
             "sentence_transformers": {"components.batch_order", "components.encoders", "components.losses", "components.training"},
             "datasets": {"components.training"}, "filelock": {"components.training_folder"} | STORE,
             "pydantic": {"components.recipes", "app.settings"}, "yaml": {"components.recipes"},
-            "tokenizers": {"components.nano_tokens"}, "safetensors": {"components.nano_backbone"},
-            "umap": {"components.projection"}, "sklearn": {"components.projection"}, "ot": {"components.transport"},
-            "ranx": {"components.retrieval"}}
+            "tokenizers": {"components.nano_tokens"}, "safetensors": {"components.nano_backbone", "components.projection_head"},
+            "sklearn": {"components.pooling_measures", "components.projection"}, "statsmodels": {"components.query_statistics"},
+            "umap": {"components.projection"}, "ot": {"components.transport"}, "pytrec_eval": {"components.retrieval"}}
 """Where each special library may be imported; a loss made for a library's trainer has to know that library, and
 who trains a model from nothing makes its classes, tokenizer and checkpoints."""
 
@@ -174,7 +176,8 @@ def test_the_pipeline_computes_only_after_a_miss(path):
                                      "components.recipes", "components.training_folder",
                                      "components.pipeline", "components.training_pipeline", "components.layer_pipeline",
                                      "components.layer_curves", "components.token_pipeline", "components.nano",
-                                     "components.nano_settings", "components.statistics", "components.probe"}
+                                     "components.nano_settings", "components.pooling_result", "components.statistics",
+                                     "components.probe"}
     assert {found.package for found in imports(path) if found.top} <= {"numpy", "components"} | set(sys.stdlib_module_names)
     assert not {module for module in ours(path) if module.startswith("components.charts")}
     assert not {"plotly", "streamlit"} & others(path)

@@ -24,12 +24,12 @@ def models_view(chosen: Chosen, measure: str, subset: str, scored: list[Scored])
         scored: scores that the user gave for models computed here; a command cannot make these again.
     """
     label, marks = models_parts.axis(measure), model_data.marks(chosen, scored)
-    changed = model_data.changes(chosen.measure)
+    changed, ticks = model_data.changes(chosen.measure), model_data.unscored(chosen, scored)
     shorter = label.removesuffix(", as published")
     parts: list[FigurePart | TablePart] = [
-        FigurePart(model_scatter(marks, LIGHT, x_label=label, y_label=models_parts.SCORE),
-                   model_scatter_alt(marks, x_label=label, y_label=models_parts.SCORE),
-                   widgets.plain(models_parts.caption(chosen, scored)))]
+        FigurePart(model_scatter(marks, LIGHT, x_label=label, y_label=models_parts.SCORE, unscored=ticks),
+                   model_scatter_alt(marks, x_label=label, y_label=models_parts.SCORE, unscored=ticks),
+                   models_parts.caption(chosen, scored))]
     if chosen.correlation is not None:
         table = model_data.without_each(chosen).rename(columns={"rho without it": "ρ without it"})
         parts.append(TablePart("Without each model in turn", table, len(table), "As published; the coefficient over the others."))

@@ -67,23 +67,28 @@ def numbers(chosen: Chosen) -> list[tuple[str, float | None, str, str]]:
 
 def scatter(chosen: Chosen, measure: str, scored: list[Scored], theme: ChartTheme) -> None:
     """The models, with arrows from backbones."""
-    found, label = model_data.marks(chosen, scored), axis(measure)
+    found, label, ticks = model_data.marks(chosen, scored), axis(measure), model_data.unscored(chosen, scored)
     narrow = viewport.is_narrow()
     name = f"models_{'narrow' if narrow else 'wide'}"
     with st.container(key="scatter"):
-        st.plotly_chart(model_scatter(found, theme, x_label=label, y_label=SCORE, narrow=narrow), theme=None, key=name,
-                        alt=model_scatter_alt(found, x_label=label, y_label=SCORE), config=CHART, selection_mode="points",
-                        on_select=partial(state.toggle_clicked, name, WITHOUT))
+        drawn = resources.made_once(repr((found, ticks, label, theme.name, narrow)), lambda: model_scatter(
+            found, theme, x_label=label, y_label=SCORE, unscored=ticks, narrow=narrow))
+        st.plotly_chart(drawn, theme=None, key=name,
+                        alt=model_scatter_alt(found, x_label=label, y_label=SCORE, unscored=ticks), config=CHART,
+                        selection_mode="points", on_select=partial(state.toggle_clicked, name, WITHOUT))
     st.caption(caption(chosen, scored))
 
 
 def caption(chosen: Chosen, scored: list[Scored]) -> str:
     """What the figure is made of."""
-    here = len(model_data.marks(chosen, scored)) - len(chosen.shown)
+    here, ticks = len(model_data.marks(chosen, scored)) - len(chosen.shown), model_data.unscored(chosen, scored)
     return (f"{len(chosen.shown)} models as published: collapse on the authors' own texts with their code's bias (up to 0.012 too "
             "low at 768 dims, see below), scores read off their figure to ±0.001."
             + (f" {here} computed here, exactly and on {model_data.CORPUS}, drawn beside them and no part of the correlation."
-               if here else ""))
+               if here else "")
+            + (f" Ticks on the axis: {', '.join(f'{widgets.plain(tick.name)} {caption_number(tick.x)}' for tick in ticks)}, "
+               f"computed here, exactly and on {model_data.CORPUS}, without a score and no part of the correlation. Exact values "
+               "lie above what the authors' code would give, and other texts give others." if ticks else ""))
 
 
 def axis(measure: str) -> str:
@@ -102,12 +107,28 @@ def left_out(chosen: Chosen) -> None:
             "rho without it": st.column_config.NumberColumn("ρ without it", format="%.3f")})
 
 
+def subsets() -> None:
+    """The coefficients that a careful reader asks for, all at once."""
+    with st.expander("Every measure and subset", on_change="rerun", key="subsets_open") as folded:
+        if not folded.open:
+            return
+        three = {name: st.column_config.NumberColumn(title, format="%.3f") for name, title in (
+            ("rho", "Spearman ρ"), ("low", "95% from"), ("high", "to"), ("p by permutation", "p by permutation"),
+            ("p, Student", "p, Student"), ("Pearson", "Pearson r"), ("p of Pearson", "p of Pearson"))}
+        st.dataframe(model_data.subset_table(), hide_index=True, key="subsets", column_config=three)
+        st.caption("As published, nobody left out. n is models; the interval draws families anew and models within them, and is empty "
+                   "below six models or two families. Permutation p takes all orders up to eight models, 99,999 random ones above. The "
+                   "twelve coefficients share models, and no p is corrected for there being twelve.")
+
+
 def changes(chosen: Chosen, measure: str, theme: ChartTheme) -> None:
     """Dumbbells of backbone and tuned, and the exceptions by name."""
     st.subheader("What tuning did to it")
     found, label = model_data.changes(chosen.measure), axis(measure).removesuffix(", as published")
-    st.plotly_chart(change_rows(found, theme, x_label=label, narrow=viewport.is_narrow()), theme=None, key="changes",
-                    alt=change_rows_alt(found, x_label=label), config=CHART)
+    narrow = viewport.is_narrow()
+    drawn = resources.made_once(repr((found, label, theme.name, narrow)),
+                                lambda: change_rows(found, theme, x_label=label, narrow=narrow))
+    st.plotly_chart(drawn, theme=None, key="changes", alt=change_rows_alt(found, x_label=label), config=CHART)
     st.caption(changes_caption(found))
 
 
@@ -116,7 +137,9 @@ def changes_caption(found: list[Change]) -> str:
     rising = [change.tuned for change in found if change.rises]
     return (f"Hollow: backbone; filled: tuned. {len(found)} tuned models; "
             + (f"it rises for {', '.join(map(widgets.plain, rising))}." if rising else "it falls for all of them.")
-            + f" The small models that come along were computed here, exactly, on {model_data.CORPUS}.")
+            + f" Over the three published sets SOCM rises for {widgets.plain(model_data.exceptions())}."
+            + f" The small models that come along were computed here, exactly, on {model_data.CORPUS}: on the same axis, not on the "
+              "same footing.")
 
 
 def known() -> None:
@@ -139,8 +162,9 @@ def scores_given() -> list[Scored]:
 def give_a_score() -> None:
     """A form for the score of a model on this server; it is drawn, and stays out of the correlation."""
     with st.expander("Put a model of this server beside them"), st.form("score", border=False):
-        st.caption("Its collapse is computed here; its MTEB score has to come from you, with its source.")
-        st.selectbox("Model of this server", list(resources.model_names()), key="score_model")
+        st.caption("Its collapse is computed here; its MTEB score has to come from you, with its source. "
+                   "It is kept for this visit only.")
+        st.selectbox("Model of this server", model_data.readable_models(), key="score_model")
         st.number_input("MTEB(eng, v2) score, 0 to 1", 0.0, 1.0, 0.5, 0.001, format="%.3f", key="score_value")
         st.text_input("Source of the score", key="score_source", max_chars=200)
         st.form_submit_button("Draw it", on_click=_keep_score)
@@ -185,7 +209,8 @@ def exports(chosen: Chosen, measure: str, scored: list[Scored], view: Callable[[
             return
         said = about(chosen, measure)
         label = axis(measure)
-        made = {"Scores": model_scatter(model_data.marks(chosen, scored), LIGHT, x_label=label, y_label=SCORE),
+        made = {"Scores": model_scatter(model_data.marks(chosen, scored), LIGHT, x_label=label, y_label=SCORE,
+                                        unscored=model_data.unscored(chosen, scored)),
                 "Changes": change_rows(model_data.changes(chosen.measure), LIGHT, x_label=label)}
         for name, fig in made.items():
             below = f"{len(chosen.taking_part)} models of {said['source']}; Poolscope {said['poolscope']}"
@@ -194,6 +219,7 @@ def exports(chosen: Chosen, measure: str, scored: list[Scored], view: Callable[[
             figure_files(fig, name, f"poolscope-models-{name.lower()}", key=f"export_models_{name.lower()}")
         tables.table_files(partial(model_data.without_each, chosen), "Published models", "poolscope-published-models", said,
                            key="export_published_models")
+        tables.table_files(model_data.subset_table, "Subsets", "poolscope-subsets", said, key="export_subsets")
         tables.table_files(model_data.known_models, "Models here", "poolscope-models-here", said, key="export_models_here")
         button.one_file(view, "poolscope-models", key="export_models_html")
 

@@ -7,7 +7,7 @@ from functools import partial
 
 import streamlit as st
 
-from app import pair_data, pair_settings, state, viewport, widgets
+from app import pair_data, pair_settings, resources, state, viewport, widgets
 from app.pair_data import LINEAR, TokenPair
 from app.pair_settings import Shown
 from app.results import Request
@@ -40,7 +40,9 @@ def through_layers(shown: Sequence[Shown], theme: ChartTheme) -> None:
     at = float(last if layer == FINAL else layer)
     relative = axis != "Layer"
     with st.container(key="pair_layers"):
-        drawn = layer_panels(panels, theme, axis=axis, chosen=at / last if relative else at, narrow=viewport.is_narrow())
+        narrow, chosen = viewport.is_narrow(), at / last if relative else at
+        drawn = resources.made_once(repr((*(pair.signature() for pair in models), "layers", theme.name, narrow, chosen)),
+                                    lambda: layer_panels(panels, theme, axis=axis, chosen=chosen, narrow=narrow))
         st.plotly_chart(drawn, theme=None, key="through", alt=layer_panels_alt(panels), config=CHART, selection_mode="points",
                         on_select=partial(state.keep_layer, "through", partial(_own_layer, models)))
     named = ", ".join(f"{widgets.plain(pair.model)} (revision {pair.revision})" for pair in models)
@@ -70,8 +72,8 @@ def side_by_side(shown: Sequence[Shown], theme: ChartTheme) -> None:
         ("SOCM", "SOCM"), ("d_mu", "Mean dμ"), ("d_sigma", "Covariance dΣ"), ("size", "Size part"),
         ("shape", "Shape part"), ("align", "Alignment"), ("cosine", "Cosine of means"), ("halves ratio", "Halves of one text, of two"))}
     st.dataframe(pair_settings.table(shown), hide_index=True, key="side_by_side", column_config=three)
-    st.caption("Halves of one text, of two: covariance distance between halves of either text over that between halves of the two; near 1 "
-               "a covariance distance is what few tokens give, and distances of models with other ratios do not compare.")
+    st.caption("Halves of one text, of two: covariance distance between halves of either text over that between halves of the two; "
+               "near 1 a covariance distance is what few tokens give, and distances of models with other ratios do not compare.")
     there = [one for one in shown if isinstance(one.pair, TokenPair)]
     name = _linear()
     planes = [(one, one.pair, found) for one in there if isinstance(one.pair, TokenPair)

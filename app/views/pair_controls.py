@@ -16,7 +16,7 @@ ROWS, LABELLED, TYPED = SOURCES = ("Rows of the corpus", "Labelled pairs", "Type
 LINKED = ("text_a", "text_b")
 MOST_IN_A_LINK = 1_500
 TYPED_A, TYPED_B = "Mean pooling keeps one vector.", "One vector is what mean pooling keeps."
-PINS = "pins"
+PINS, REFUSED = "pins", "_pins_refused"
 WITHOUT = ("without_a", "without_b")
 """In a link a token is its number, since its word may be of a text that is in no link."""
 
@@ -114,10 +114,21 @@ def switch_token(text: int, label: str) -> None:
 def pinned(model_name: str, layer: Layer) -> list[Setting]:
     """Settings to look at side by side with the page's own, from the link, the menu or the button."""
     known, side = pair_settings.every_setting(), st.sidebar
+    # Streamlit drops what is no option from the link without a word.
+    if unknown := [one[:60] for one in st.query_params.get_all(PINS) if one not in known]:
+        st.session_state[REFUSED] = unknown[:MOST_PINNED]
     chosen = side.multiselect("Side by side with", list(known), key=PINS, bind="query-params", max_selections=MOST_PINNED,
+                              on_change=_forget,
                               help="The same two texts under further models (before the @) and layers (after it), three at the most; "
                                    "the link names them.")
+    if refused := st.session_state.get(REFUSED):
+        side.caption(f"No model and layer of this server, so left out: {widgets.plain(', '.join(refused))}.")
     own = Setting(model_name, layer)
     side.button("Pin this setting", on_click=partial(state.pin, str(own), PINS, MOST_PINNED), disabled=str(own) in chosen,
                 help=f"Keeps {widgets.plain(own.words)} beside what you look at next.")
     return [known[str(one)] for one in chosen]
+
+
+def _forget() -> None:
+    """Callback: other settings are chosen, and what the link asked for is past."""
+    st.session_state.pop(REFUSED, None)

@@ -17,8 +17,12 @@ PATIENCE = 0.9
 PROBLEM = "_edit_problem"
 
 
+@st.fragment
 def edited(texts: Texts, model_name: str, pair: TokenPair, layer: Layer) -> None:
-    """Numbers before and after a change of either text; what is typed here is in no link."""
+    """Numbers before and after a change of either text; what is typed here is in no link.
+
+    A fragment: a change of a word redraws this panel and not the page around it.
+    """
     with st.expander("Change a word", on_change="rerun", key="edit_open") as folded:
         if not folded.open:
             return

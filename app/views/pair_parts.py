@@ -6,7 +6,7 @@ from functools import partial
 
 import streamlit as st
 
-from app import pair_data, pair_references, state, token_buttons, viewport, widgets
+from app import pair_data, pair_references, resources, state, token_buttons, viewport, widgets
 from app.map_data import MapData
 from app.pair_data import PLANES, TINTS, TokenPair
 from app.pair_references import Among, LengthHalves
@@ -98,8 +98,9 @@ def plane(pair: TokenPair, layer: Layer, theme: ChartTheme) -> Projection | None
         return None
     shares = pair.effects(layer, "spread")
     assert shares is not None
-    drawn = token_plane(found, pair.kept_tokens, shares, theme, effect_label="share of the spread", places=pair.kept,
-                        marked=state.token(), narrow=viewport.is_narrow())
+    narrow, marked = viewport.is_narrow(), state.token()
+    drawn = resources.made_once(pair.signature("plane", layer, name, theme.name, narrow, marked), lambda: token_plane(
+        found, pair.kept_tokens, shares, theme, effect_label="share of the spread", places=pair.kept, marked=marked, narrow=narrow))
     key = f"plane_of_tokens_{PLANES.index(name)}"
     with st.container(key="token_plane"):
         st.plotly_chart(drawn, theme=None, key=key, alt=token_plane_alt(found), config=CHART, selection_mode="points",

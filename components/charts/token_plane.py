@@ -47,18 +47,19 @@ def token_plane(plane: Projection, tokens: tuple[Sequence[str], Sequence[str]], 
                         hovertemplate="%{hovertext}<extra></extra>", customdata=[["ab"[side], str(place)] for place in at[side]],
                         marker={"color": rgba(colour, 0.75), "size": 8, "symbol": symbol},
                         selected={"marker": {"opacity": 1}}, unselected={"marker": {"opacity": 1}})
-        if marked is not None and marked[0] == side and marked[1] in at[side]:
-            k = list(at[side]).index(marked[1])
-            fig.add_scatter(x=points[k:k + 1, 0], y=points[k:k + 1, 1], mode="markers+text", showlegend=False, hoverinfo="skip",
-                            text=[html.escape(words[k], quote=False)], textposition="top center", name="marked",
-                            textfont={"color": theme.ink, "family": style.MONO}, cliponaxis=False,
-                            marker={"size": 17, "symbol": f"{symbol}-open", "color": theme.ink, "line": {"width": 2}})
         if plane.basis is None:
             continue  # a mean of points on such a plane is no token's mean
         mean = points.mean(axis=0)
         fig.add_scatter(x=mean[:1], y=mean[1:], mode="markers", showlegend=False, legendgroup=name,
                         hovertemplate=f"mean of {name}<extra></extra>",
                         marker={"color": colour, "size": 15, "symbol": "x", "line": {"color": theme.paper, "width": 2}})
+    if marked is not None and marked[1] in at[marked[0]]:  # last, or the other text's tokens and means would lie over it
+        k, points = list(at[marked[0]]).index(marked[1]), (plane.x, plane.y)[marked[0]]
+        fig.add_scatter(x=points[k:k + 1, 0], y=points[k:k + 1, 1], mode="markers+text", showlegend=False, hoverinfo="skip",
+                        text=[html.escape(tokens[marked[0]][k], quote=False)], textposition="top center", name="marked",
+                        textfont={"color": theme.ink, "family": style.MONO}, cliponaxis=False,
+                        marker={"size": 17, "symbol": ("circle-open", "square-open")[marked[0]], "color": theme.ink,
+                                "line": {"width": 2}})
     fig.update_layout(height=height, hovermode="closest", dragmode=False, clickmode="event+select",
                       margin={"l": 60, "r": 10, "t": 34, "b": 52},
                       legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"},

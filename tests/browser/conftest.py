@@ -15,6 +15,7 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from components.corpora import load_corpus
+from tests.app.retrieval_files import small_set
 
 ROOT = Path(__file__).parents[2]
 FLAGS = ["--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -37,8 +38,9 @@ class Server:
                  "![x](https://example.com/x.png) [link](javascript:alert(1)) $d_\\mu$ :material/delete:"]
         file = folder / "sixty.txt"
         file.write_text("\n".join(texts) + "\n", encoding="utf-8")
+        small_set(folder / "small")
         self.environment = os.environ | {"POOLSCOPE_STORE": str(folder / "store"), "POOLSCOPE_TEXTS": str(file),
-                                         "HF_HUB_OFFLINE": "1"}
+                                         "POOLSCOPE_RETRIEVAL_SETS": str(folder / "small"), "HF_HUB_OFFLINE": "1"}
         self.log = (folder / "server.log").open("wb")
         self.start()
 
