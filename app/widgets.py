@@ -31,9 +31,9 @@ def version() -> str:
 
 
 def hosted_notice() -> None:
-    """At the foot of every page of a hosted server: what is limited, and how to run it oneself."""
+    """In the sidebar of a hosted server, ahead of a page that may stop early: what is limited, and how to run it oneself."""
     if settings().hosted or not hosted.can_compute():
-        with st.expander("This is a demo server: what it limits, and how to run Poolscope yourself"):
+        with st.sidebar.expander("This is a demo server"):
             st.markdown(plain(hosted.limits()))
             st.markdown("Yours has no such limits and takes any model and text. With Python 3.11 or newer, in a copy of the project:")
             st.code(hosted.RUN_IT, language="bash", wrap_lines=True)

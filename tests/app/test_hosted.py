@@ -62,7 +62,7 @@ def test_one_setting_makes_the_limits_small(monkeypatch):
     assert not settings().hosted and settings().max_texts == 100_000
 
 
-@pytest.mark.parametrize("view", ["home", "map", "layers", "models", "connection"])
+@pytest.mark.parametrize("view", ["home", "map", "layers", "models", "pooling", "connection"])
 def test_every_page_says_what_is_limited_and_how_to_run_it_oneself(view):
     page = open_page(view, {})
     assert any(expander.label.startswith("This is a demo server") for expander in page.expander)
@@ -71,7 +71,7 @@ def test_every_page_says_what_is_limited_and_how_to_run_it_oneself(view):
 
 
 @pytest.mark.parametrize("query", FORGED, ids=lambda query: ",".join(query))
-@pytest.mark.parametrize("view", ["map", "layers", "models", "pair"])
+@pytest.mark.parametrize("view", ["map", "layers", "models", "pair", "pooling"])
 def test_forged_links_give_a_working_page_and_nothing_of_theirs(view, query, tmp_path):
     page = open_page(view, query)
     words = shown(page)

@@ -36,7 +36,7 @@ def test_pages_from_the_gallery_are_whole(walked, view, metrics, figures):
     assert len(shown["metrics"]) == metrics and shown["figures"] == figures, shown
 
 
-@pytest.mark.parametrize("view", ["map layer=3", "pair"])
+@pytest.mark.parametrize("view", ["map layer=3", "pair", "pooling"])
 def test_what_is_not_stored_says_what_is_missing(walked, view):
     shown = walked["shown"][view]
     assert "PyTorch is not installed" in shown["words"] and not any(label.startswith(("Compute", "Look")) for label in shown["buttons"])

@@ -65,6 +65,7 @@ def main() -> None:
         ("layers", {"layers_export_open": "true"}),
         ("models", {}),
         ("pair", {}),
+        ("pooling", {}),
         ("connection", {}),
     ):
         page = AppTest.from_file(str(ROOT / "app" / "cloud" / "streamlit_app.py"), default_timeout=60)
