@@ -4,11 +4,13 @@ from pathlib import Path
 
 import streamlit as st
 
-from app import navigation, widgets
+from app import links, navigation, widgets
 
 STATIC = Path(__file__).parent / "static"
 
 st.set_page_config(page_title="Poolscope", page_icon=str(STATIC / "favicon.png"), layout="wide")
 page = st.navigation(navigation.pages())
 widgets.house_style()
+links.copy_link()
+widgets.hosted_notice()
 page.run()

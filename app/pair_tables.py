@@ -32,6 +32,12 @@ def token_table(pair: TokenPair, layer: Layer, shown: Projection | None) -> pd.D
     return pd.concat(rows, ignore_index=True)
 
 
+def text_table(pair: TokenPair) -> pd.DataFrame:
+    """Both texts with their token counts."""
+    return pd.DataFrame({"text": list("AB"), "words": list(pair.texts), "tokens": [len(words) for words in pair.tokens],
+                         "tokens that take part": [len(at) for at in pair.kept]})
+
+
 def layer_table(models: Sequence[TokenPair]) -> pd.DataFrame:
     """A row a model and layer: d_mu, d_sigma, size, shape, align, socm."""
     return pd.DataFrame([{"model": pair.model, "revision": pair.revision, "layer": layer, "d_mu": one.d_mu, "d_sigma": one.d_sigma,

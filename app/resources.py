@@ -11,6 +11,7 @@ from typing import TypeVar
 
 import streamlit as st
 
+from app import presence
 from app.jobs import JobRegistry
 from app.settings import settings
 from components.corpora import DATA_DIR, bundled_names, load_corpus, load_pairs
@@ -73,8 +74,10 @@ def store() -> ResultStore:
 @st.cache_resource(show_spinner=False)
 def jobs() -> JobRegistry:
     own = settings()
-    return JobRegistry({"root": str(own.store), "max_bytes": own.store_max_bytes}, time_limit_s=own.time_limit,
-                       max_queue=own.max_queue)
+    registry = JobRegistry({"root": str(own.store), "max_bytes": own.store_max_bytes}, time_limit_s=own.time_limit,
+                           max_queue=own.max_queue, max_own=own.max_own_jobs)
+    presence.follow(registry)
+    return registry
 
 
 @st.cache_resource(show_spinner=False)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
-from app import resources
+from app import hosted, presence, resources
 from app.job import Job
 from app.settings import settings
 from components.fault_pipeline import chunks_key, company_key
@@ -210,8 +210,14 @@ def is_backbone(name: str) -> bool:
 
 
 def start(request: Request, watcher: str) -> Job:
-    """Queues the request's computation, or joins it where somebody has asked already."""
-    return resources.jobs().submit(request.task, request.args, request.key.digest, watcher)
+    """Queues the request's computation, or joins it where somebody has asked already.
+
+    Raises:
+        DataError: a hosted server's limits, a full line, or too many of this session's own.
+    """
+    hosted.check(request.args)
+    presence.note(watcher)
+    return resources.jobs().submit(request.task, request.args, request.key.digest, watcher, expected_s=request.seconds)
 
 
 def expected_text_seconds(texts: Sequence[str]) -> float:

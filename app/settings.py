@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from components.corpora import ReadLimits
@@ -19,6 +19,9 @@ from components.models import EMBEDDED
 from components.store import ResultStore, default_store_root
 
 Names = Annotated[tuple[str, ...], NoDecode]
+HOSTED: dict[str, float | int] = {"time_limit": 120.0, "max_queue": 30, "max_own_jobs": 2, "max_file_mb": 5.0, "max_texts": 2_000,
+                                  "max_text_chars": 4_000, "store_max_gb": 1.0}
+"""What a hosted server limits unless its own variables say otherwise."""
 
 
 class Settings(BaseSettings):
@@ -35,14 +38,22 @@ class Settings(BaseSettings):
     allow_remote_code: Names = Field((), description="model ids whose own code may run")
     time_limit: float = Field(900.0, gt=0, allow_inf_nan=False, description="seconds after which a page's computation is stopped")
     max_queue: int = Field(20, ge=1, description="computations that may wait")
+    max_own_jobs: int = Field(10, ge=1, description="computations that one session may have waiting or running")
     max_file_mb: float = Field(50.0, ge=0.0001, allow_inf_nan=False)
     max_texts: int = Field(100_000, ge=2)
     max_text_chars: int = Field(100_000, ge=1)
+    hosted: bool = Field(False, description="the server is not its visitors' own: nothing of theirs enters its store")
 
     @field_validator("models", "texts", "retrieval_sets", "allow_remote_code", mode="before")
     @classmethod
     def _split(cls, value: Any) -> Any:
         return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+    @model_validator(mode="before")
+    @classmethod
+    def _smaller_when_hosted(cls, given: Any) -> Any:
+        hosted = str(given.get("hosted", "")).strip().lower() in ("1", "true", "t", "yes", "y", "on")
+        return {**HOSTED, **given} if hosted else given
 
     @property
     def store_max_bytes(self) -> int:

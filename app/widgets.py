@@ -2,32 +2,41 @@
 
 from __future__ import annotations
 
-import re
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import metadata
 
 import streamlit as st
 
-from app import resources, results, state, theme
+from app import hosted, links, navigation, presence, resources, results, state, theme
 from app.results import Request
+from app.settings import settings
+from app.words import plain as plain
 from components.charts.style import caption_number, interval_text
 from components.errors import PoolscopeError
 from components.models import EMBEDDED, layer_count
 from components.types import FINAL, Interval, Layer
 
 FIGURE_HEIGHT = 560
-_MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!|~:$<>&])")
-
-
-def plain(text: str) -> str:
-    """Text with every character that Streamlit's markdown would act on made inert."""
-    return _MARKDOWN.sub(r"\\\1", text)
 
 
 def version() -> str:
     """Poolscope's own version, for exports."""
-    return metadata.version("poolscope")
+    try:
+        return metadata.version("poolscope")
+    except metadata.PackageNotFoundError:  # run from its folder without being installed, as on Community Cloud
+        found = tomllib.loads((navigation.FOLDER.parent / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+        return str(found)
+
+
+def hosted_notice() -> None:
+    """In the sidebar of a hosted server, ahead of a page that may stop early: what is limited, and how to run it oneself."""
+    if settings().hosted or not hosted.can_compute():
+        with st.sidebar.expander("This is a demo server"):
+            st.markdown(plain(hosted.limits()))
+            st.markdown("Yours has no such limits and takes any model and text. With Python 3.11 or newer, in a copy of the project:")
+            st.code(hosted.RUN_IT, language="bash", wrap_lines=True)
 
 
 def house_style() -> None:
@@ -68,19 +77,21 @@ def sentences() -> Iterator[None]:
     try:
         yield
     except PoolscopeError as error:
-        st.error(plain(str(error)))
+        st.error(plain(hosted.without_paths(str(error))))
         st.stop()
 
 
 def choose_corpus() -> str:
     """The corpus, from the menu; a name in a link that is not there falls back to the first."""
     names = list(resources.corpus_files())
+    links.say_missing("texts that this server", state.CORPUS, names)
     return str(st.sidebar.selectbox("Texts", names, key=state.CORPUS, bind="query-params",
                                     help="Every pair of these texts is compared."))
 
 
 def choose_model() -> str:
     names = list(resources.model_names())
+    links.say_missing("a model that this server", state.MODEL, names)
     return str(st.sidebar.selectbox("Model", names, key=state.MODEL, bind="query-params",
                                     help=f"{EMBEDDED} comes with Poolscope; `poolscope serve --model` adds others."))
 
@@ -88,6 +99,7 @@ def choose_model() -> str:
 def choose_layer(model_name: str, key: str = state.LAYER, label: str = "Layer") -> Layer:
     """A layer of the model, or "final": what pooling sees."""
     layers = [*map(str, range(layer_count(results.model(model_name)) + 1)), FINAL]
+    links.say_missing("a layer that this model", key, layers, FINAL)
     chosen = st.sidebar.select_slider(label, layers, value=FINAL, key=key, bind="query-params",
                                       help="0 is the embedding output; final is what pooling sees.")
     return FINAL if chosen == FINAL else int(chosen)
@@ -146,12 +158,18 @@ def compute_or_wait(request: Request, height: int = FIGURE_HEIGHT) -> None:
     """In place of a figure whose result is not stored: the button that starts it, its progress, or why it failed."""
     job = resources.jobs().get(request.key.digest)
     if job is not None and job.snapshot().active:
+        if not st.session_state.get(f"_left_{job.id}"):
+            presence.note(state.watcher())
+            resources.jobs().join(request.key.digest, state.watcher())
         _progress(request, height)
+        return
+    if not hosted.can_compute():
+        _cannot_compute(height)
         return
     with st.container(height=height, border=True, horizontal_alignment="center", vertical_alignment="center"):
         label = f"{request.action}, about {_rounded(request.seconds)}"
         if job is not None and job.snapshot().state == "failed":
-            st.error(plain(job.snapshot().sentence))
+            st.error(plain(hosted.without_paths(job.snapshot().sentence)))
             label = f"Try again: {request.action[0].lower()}{request.action[1:]}"
         elif job is not None and job.snapshot().state == "cancelled":
             st.markdown("Cancelled; nothing was stored.", text_alignment="center")
@@ -164,11 +182,20 @@ def compute_or_wait(request: Request, height: int = FIGURE_HEIGHT) -> None:
             st.error(plain(problem))
 
 
+def _cannot_compute(height: int) -> None:
+    """Where the installation has no torch: what is missing, and how to get what is asked for."""
+    with st.container(height=height, border=True, horizontal_alignment="center", vertical_alignment="center"):
+        st.markdown("This view is not stored here, and this server cannot compute it: PyTorch is not installed. Choose one of the "
+                    "texts and models that come with Poolscope at their final layer, or run Poolscope yourself:",
+                    text_alignment="center")
+        st.code(hosted.RUN_IT, language="bash", wrap_lines=True)
+
+
 def _start(request: Request) -> None:
     try:
         results.start(request, state.watcher())
     except PoolscopeError as error:
-        st.session_state["_start_problem"] = str(error)
+        st.session_state["_start_problem"] = hosted.without_paths(str(error))
 
 
 @st.fragment(run_every=0.5)
@@ -181,16 +208,21 @@ def _progress(request: Request, height: int) -> None:
     place = registry.place(job)
     with st.container(height=height, border=True, horizontal_alignment="center", vertical_alignment="center"):
         if place:
-            st.markdown(f"Waiting: number {place} in line.", text_alignment="center")
+            wait = registry.wait_seconds(job)
+            until = f", about {_rounded(wait)} until its turn" if wait is not None else ""
+            st.markdown(f"Waiting: number {place} in line{until}.", text_alignment="center")
         else:
             count = f" {now.done:,} of {now.total:,}" if now.total else ""
             left = f", about {_rounded(now.seconds_left)} left" if now.seconds_left is not None else ""
             st.progress(now.done / now.total if now.total else 0.0, width=420,
                         text=f"{plain(now.stage) or 'Starting'}{count}{left}")
         for note in now.notes:
-            st.caption(plain(note))
+            st.caption(plain(hosted.without_paths(note)))
+        if st.session_state.get(f"_left_{job.id}"):
+            st.caption("Others wait for this too, so it goes on without you.")
+            return
         if st.button("Cancel", key=f"cancel_{request.key.digest[:12]}"):
-            registry.cancel(request.key.digest, state.watcher())
+            st.session_state[f"_left_{job.id}"] = not registry.cancel(request.key.digest, state.watcher())
             st.rerun()
 
 

@@ -29,6 +29,10 @@ PIPELINE = {"components.pipeline", "components.gallery", "components.training_pi
             "components.pooling_pipeline", "components.fault_pipeline", "components.pooled_umap_pipeline",
             "components.token_pipeline", "components.subset_pipeline", "components.length_pipeline",
             "components.audit_pipeline", "components.nano", "components.nano_settings", "components.nano_table"}
+EXPORTS = {"components.html_export", "components.html_look"}
+"""Files that anyone opens: made from figures, and themselves no computation."""
+EXPORTING = {"app.cli.export", "app.cli.export_site"}
+"""Commands that draw what pages draw, by the pages' own code."""
 CHART_WORDS = {"components.charts.style.caption_number", "components.charts.style.interval_text"}
 """How numbers are written; sentences use it as figures do."""
 ONE_FILE = {"transformers": {"components.encoders", "components.nano_backbone", "components.training"},
@@ -112,7 +116,7 @@ def file_of(name: str) -> Path:
 
 
 COMPUTATIONS = [path for path in of("components") if name_of(path) not in
-                STORE | CORPORA | CONFIGURATION | PIPELINE | {"components", "components.errors", "components.types",
+                STORE | CORPORA | CONFIGURATION | PIPELINE | EXPORTS | {"components", "components.errors", "components.types",
                     "components.models"}
                 and not name_of(path).startswith("components.charts")]
 
@@ -126,7 +130,7 @@ def test_the_walk_sees_what_there_is():
 @each(of("components"))
 def test_components_know_no_app_and_no_streamlit(path):
     assert "app" not in {found.package for found in imports(path)} and "streamlit" not in others(path)
-    if not name_of(path).startswith("components.charts"):
+    if not name_of(path).startswith("components.charts") and name_of(path) not in EXPORTS:
         assert "plotly" not in others(path)
 
 
@@ -235,8 +239,16 @@ def test_views_only_show(path):
 @each(of("app.cli"))
 def test_commands_know_no_page(path):
     assert not {"streamlit", *HEAVY} & others(path)
-    assert {module for module in ours(path) if module.startswith("app.") and not module.startswith("app.cli")} \
-        <= {"app.settings"}
+    used = {module for module in ours(path) if module.startswith("app.") and not module.startswith("app.cli")}
+    if name_of(path) not in EXPORTING:
+        assert used <= {"app.settings"}
+    assert not {found.module for found in imports(path) if found.top} & used - {"app.settings"}, "Streamlit costs half a second"
+
+
+def test_exported_files_know_figures_and_nothing_else():
+    for name in EXPORTS:
+        assert ours(file_of(name)) <= EXPORTS | {"components.cells", "components.charts.style"}
+        assert others(file_of(name)) <= {"numpy", "pandas", "plotly"}
 
 
 @each(of("app.cli"))

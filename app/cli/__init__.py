@@ -14,7 +14,7 @@ import warnings
 
 import typer
 
-from app.cli import audit, cache, gallery, layers, nano, pairs, pooling, serve, train
+from app.cli import audit, cache, export, export_site, gallery, layers, nano, pairs, pooling, serve, train
 from components.errors import PoolscopeError
 from components.store import StoreWarning
 
@@ -27,7 +27,9 @@ cli.command("pooling")(pooling.pooling)
 cli.command("train")(train.train)
 cli.command("config")(audit.config)
 cli.command("audit")(audit.audit)
+cli.command("export-site")(export_site.export_site)
 cli.add_typer(cache.cli, name="cache")
+cli.add_typer(export.cli, name="export")
 cli.add_typer(gallery.cli, name="gallery")
 cli.add_typer(nano.cli, name="nano")
 

@@ -1,8 +1,11 @@
 """What do the tokens of these two texts look like, and which of them carry the difference?"""
 
+from functools import partial
+
 import streamlit as st
 
 from app import map_data, pair_data, pair_references, pair_settings, theme, viewport, widgets
+from app.exports.pair import pair_view
 from app.views import pair_beside, pair_controls, pair_edit, pair_exports, pair_parts
 from components.pair_map import PairOptions
 
@@ -49,5 +52,6 @@ with widgets.sentences():
     pair_edit.edited(texts, model_name, found, layer)
     pair_parts.every_number(found, layer, among)
     pair_parts.caveats(found)
-    pair_exports.exports(found, layer, texts, shown, tint, among, beside)
+    pair_exports.exports(found, layer, texts, shown, tint, among, beside,
+                         partial(pair_view, found, layer, texts, shown, tint, among, pair_beside.models_of(beside), corpus_name))
 viewport.watch()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from app import pair_data, pair_references, pair_settings, pair_tables, state, tables, widgets
+from app.exports import button
 from app.figure_files import figure_files, file_word
 from app.pair_data import TINTS, TokenPair
 from app.pair_references import Among
@@ -23,12 +24,13 @@ from components.charts.style import LIGHT
 from components.charts.titles import add_title
 from components.charts.token_matrix import token_matrix
 from components.charts.token_plane import token_plane
+from components.html_export import View
 from components.token_pair import Projection
 from components.types import Layer
 
 
 def exports(pair: TokenPair, layer: Layer, texts: Texts, shown: Projection | None, tint: str, among: Among | None,
-            beside: Sequence[Shown]) -> None:
+            beside: Sequence[Shown], view: Callable[[], View]) -> None:
     """Every figure and table that the page shows; nothing is drawn until the panel is opened."""
     with st.expander("Export", on_change="rerun", key="pair_export_open") as folded:
         if not folded.open:
@@ -46,6 +48,7 @@ def exports(pair: TokenPair, layer: Layer, texts: Texts, shown: Projection | Non
                             ("Settings", partial(pair_settings.table, beside))):
             tables.table_files(make, label, f"{name}-{label.lower().replace(' ', '-')}", said,
                                key=f"export_pair_table_{label.lower().replace(' ', '_')}")
+        button.one_file(view, name, key="export_pair_html")
 
 
 def figures(pair: TokenPair, layer: Layer, shown: Projection | None, tint: str,

@@ -45,23 +45,33 @@ def map_numbers(data: MapData, a: int, b: int) -> None:
 
 def headline(pair: TokenPair, layer: Layer, among: Among | None) -> None:
     """The pair's numbers from the tokens that take part, and where they lie among the corpus's pairs of like length."""
+    _numbers(numbers_of(pair, layer, among))
+    st.caption(made_of(pair, layer, among))
+
+
+def numbers_of(pair: TokenPair, layer: Layer, among: Among | None) -> list[tuple[str, float | None, str]]:
+    """Label, value and what it rests on, of each headline number."""
     numbers = pair.numbers(layer)
 
     def below(name: str, *first: str) -> str:
         words = among.words(name, getattr(numbers, name)) if among else "its corpus's map is not stored"
         return "; ".join(part for part in (*first, words) if part)
 
-    _numbers([("SOCM", numbers.socm, below("socm")),
-              ("Mean distance $d_\\mu$", numbers.d_mu, below("d_mu", f"cosine {caption_number(1 - 2 * numbers.d_mu)}")),
-              ("Covariance distance $d_\\Sigma$", numbers.d_sigma,
-               below("d_sigma", f"size {caption_number(numbers.size)} + shape {caption_number(numbers.shape)}")),
-              ("Alignment", numbers.align, below("align") if numbers.align == numbers.align else "0/0: a text without spread")])
+    return [("SOCM", numbers.socm, below("socm")),
+            ("Mean distance $d_\\mu$", numbers.d_mu, below("d_mu", f"cosine {caption_number(1 - 2 * numbers.d_mu)}")),
+            ("Covariance distance $d_\\Sigma$", numbers.d_sigma,
+             below("d_sigma", f"size {caption_number(numbers.size)} + shape {caption_number(numbers.shape)}")),
+            ("Alignment", numbers.align, below("align") if numbers.align == numbers.align else "0/0: a text without spread")]
+
+
+def made_of(pair: TokenPair, layer: Layer, among: Among | None) -> str:
+    """What the numbers are of: model, layer, tokens, and what is of like length."""
     of = [f"{len(at)} of {len(words)} tokens" for at, words in zip(pair.kept, pair.tokens, strict=True)]
     alike = f" Pairs of like length: both texts of {widgets.plain(among.data.corpus.name)} within a quarter of these counts." \
         if among else ""
-    st.caption(f"{widgets.plain(pair.model)} (revision {pair.revision}), {layer_words(layer)}; text A with {of[0]}, text B with "
-               f"{of[1]}; $d_\\mu$ + $d_\\Sigma$ = {caption_number(numbers.distance)}, a quarter of the squared 2-Wasserstein "
-               f"distance.{alike}")
+    return (f"{widgets.plain(pair.model)} (revision {pair.revision}), {layer_words(layer)}; text A with {of[0]}, text B with "
+            f"{of[1]}; $d_\\mu$ + $d_\\Sigma$ = {caption_number(pair.numbers(layer).distance)}, a quarter of the squared 2-Wasserstein "
+            f"distance.{alike}")
 
 
 def _numbers(rows: list[tuple[str, float | None, str]]) -> None:
@@ -95,14 +105,18 @@ def plane(pair: TokenPair, layer: Layer, theme: ChartTheme) -> Projection | None
     with st.container(key="token_plane"):
         st.plotly_chart(drawn, theme=None, key=key, alt=token_plane_alt(found), config=CHART, selection_mode="points",
                         on_select=partial(state.mark_clicked, key))
+    st.caption(plane_caption(pair, layer, found))
+    return found
+
+
+def plane_caption(pair: TokenPair, layer: Layer, found: Projection) -> str:
+    """What the plane of tokens shows, and how far it can be trusted."""
     made = f"{widgets.plain(pair.model)}, {layer_words(layer)}, {sum(map(len, pair.kept))} tokens."
     if found.share is None:
-        st.caption(f"{widgets.plain(pair.umap_words(layer))}. Neighbours are put together; distances on it mean little and its axes "
-                   f"nothing, so there are no means and no ellipses. {made}")
-    else:
-        st.caption(f"The plane holds {found.share:.0%} of the tokens' joint variance. Crosses: means; ellipses: one and two standard "
-                   f"deviations of the projected Gaussians. Each text is divided by the length of its mean. {made}")
-    return found
+        return (f"{widgets.plain(pair.umap_words(layer))}. Neighbours are put together; distances on it mean little and its axes "
+                f"nothing, so there are no means and no ellipses. {made}")
+    return (f"The plane holds {found.share:.0%} of the tokens' joint variance. Crosses: means; ellipses: one and two standard "
+            f"deviations of the projected Gaussians. Each text is divided by the length of its mean. {made}")
 
 
 def strips(pair: TokenPair, layer: Layer, theme: ChartTheme) -> str:
@@ -221,20 +235,23 @@ def every_number(pair: TokenPair, layer: Layer, among: Among | None) -> None:
 def caveats(pair: TokenPair) -> None:
     """What to know before believing the numbers, folded."""
     with st.expander("What these numbers rest on"):
-        lines = ["**Numbers follow the switches.** They are computed from the states of the tokens that take part; the model has "
-                 "read the whole text either way.",
-                 "**Ellipses** are those of the projected Gaussians, which are what $d_\\mu$ and $d_\\Sigma$ compare; a plane of two "
-                 "directions shows a part of them only, and says how much.",
-                 "**A pair among its corpus.** Shares are of the corpus's map at this layer, with special tokens as the switch says. "
-                 "$d_\\Sigma$ grows with length, so they are taken among pairs of like length where there are "
-                 f"{pair_references.LEAST_PAIRS} or more.",
-                 "**Halves** are read on $d_\\Sigma$ only; with SOCM the means of halves would make one text look worse than two."]
-        if pair.found.meta["cut"]:
-            lines.append(f"**Cut.** {' and '.join('Text ' + 'AB'[i] for i in pair.found.meta['cut'])} was cut at "
-                         f"{pair.found.meta['max_length']} tokens.")
-        if any(pair.found.meta["unknown"]):
-            one, other = pair.found.meta["unknown"]
-            lines.append(f"**Unknown tokens.** {one} in text A and {other} in text B.")
-        st.markdown("\n\n".join(lines))
+        st.markdown("\n\n".join(rests_on(pair)))
 
 
+def rests_on(pair: TokenPair) -> list[str]:
+    """What to know before believing the numbers, a paragraph each."""
+    lines = ["**Numbers follow the switches.** They are computed from the states of the tokens that take part; the model has "
+             "read the whole text either way.",
+             "**Ellipses** are those of the projected Gaussians, which are what $d_\\mu$ and $d_\\Sigma$ compare; a plane of two "
+             "directions shows a part of them only, and says how much.",
+             "**A pair among its corpus.** Shares are of the corpus's map at this layer, with special tokens as the switch says. "
+             "$d_\\Sigma$ grows with length, so they are taken among pairs of like length where there are "
+             f"{pair_references.LEAST_PAIRS} or more.",
+             "**Halves** are read on $d_\\Sigma$ only; with SOCM the means of halves would make one text look worse than two."]
+    if pair.found.meta["cut"]:
+        lines.append(f"**Cut.** {' and '.join('Text ' + 'AB'[i] for i in pair.found.meta['cut'])} was cut at "
+                     f"{pair.found.meta['max_length']} tokens.")
+    if any(pair.found.meta["unknown"]):
+        one, other = pair.found.meta["unknown"]
+        lines.append(f"**Unknown tokens.** {one} in text A and {other} in text B.")
+    return lines

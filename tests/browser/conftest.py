@@ -39,18 +39,21 @@ class Server:
         file = folder / "sixty.txt"
         file.write_text("\n".join(texts) + "\n", encoding="utf-8")
         small_set(folder / "small")
-        environment = os.environ | {"POOLSCOPE_STORE": str(folder / "store"), "POOLSCOPE_TEXTS": str(file),
-                                    "POOLSCOPE_RETRIEVAL_SETS": str(folder / "small"),
-                                    "HF_HUB_OFFLINE": "1"}
+        self.environment = os.environ | {"POOLSCOPE_STORE": str(folder / "store"), "POOLSCOPE_TEXTS": str(file),
+                                         "POOLSCOPE_RETRIEVAL_SETS": str(folder / "small"), "HF_HUB_OFFLINE": "1"}
         self.log = (folder / "server.log").open("wb")
+        self.start()
+
+    def start(self) -> None:
+        """Starts it (again) and waits until it answers."""
         self.process = subprocess.Popen([sys.executable, "-m", "app.cli.run", "serve", "--port", str(self.port)],
-                                        cwd=ROOT, env=environment, stdout=self.log, stderr=self.log)
+                                        cwd=ROOT, env=self.environment, stdout=self.log, stderr=self.log)
         for _ in range(300):
             try:
                 with urllib.request.urlopen(f"{self.url}/_stcore/health", timeout=1):
                     return
             except OSError:
-                assert self.process.poll() is None, (folder / "server.log").read_text()
+                assert self.process.poll() is None, (self.folder / "server.log").read_text()
                 time.sleep(0.1)
         raise AssertionError("the server did not start")
 
