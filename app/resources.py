@@ -18,8 +18,10 @@ from components.layer_curves import LayerCurves
 from components.models import EMBEDDED, bundled_models
 from components.pair_map import PairMap
 from components.pair_selection import Pairs, pairs_of
+from components.retrieval_sets import BUNDLED_SETS, load_retrieval_set
 from components.store import ResultKey, ResultStore, StoredResult
-from components.types import Corpus, PairList
+from components.truncation_result import TruncationResult
+from components.types import Corpus, PairList, RetrievalSet
 
 Made = TypeVar("Made")
 
@@ -61,6 +63,21 @@ def corpus(name: str) -> Corpus:
 @st.cache_resource(max_entries=16, show_spinner=False)
 def _corpus(source: str, modified: int) -> Corpus:
     return load_corpus(source, limits=settings().limits)
+
+
+def retrieval_set_names() -> tuple[str, ...]:
+    """Retrieval sets in the order of the menu."""
+    return tuple(BUNDLED_SETS)
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def retrieval_set(name: str) -> RetrievalSet:
+    """A bundled retrieval set.
+
+    Raises:
+        DataError: its files are not there, or malformed.
+    """
+    return load_retrieval_set(name)
 
 
 @st.cache_resource(show_spinner=False)
@@ -107,6 +124,17 @@ def stored_layers(digest: str, _key: ResultKey) -> LayerCurves:
     """
     found = _stored(_key)
     return LayerCurves.from_stored(found.arrays, {**found.meta, "versions": dict(found.versions)})
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def stored_truncation(digest: str, _key: ResultKey) -> TruncationResult:
+    """One model's stored cuts in memory (half a megabyte for 300 queries).
+
+    Raises:
+        NotStored: they are not in the store (any more).
+    """
+    found = _stored(_key)
+    return TruncationResult.from_stored(found.arrays, {**found.meta, "versions": dict(found.versions)})
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)

@@ -11,13 +11,15 @@ from app.job import Job
 from app.settings import settings
 from components.layer_curves import LayerCurves, LayerOptions
 from components.layer_pipeline import layers_key
-from components.models import ModelRef, declared, layer_count, resolve_model
+from components.models import ModelRef, declared, hidden_size, layer_count, resolve_model
 from components.pair_map import PairMap, PairOptions
 from components.pair_parts import n_pairs_of
 from components.pair_selection import Pairs
 from components.pipeline import pair_list_key, pair_map_key
 from components.store import ResultKey, StoredResult
 from components.token_pipeline import TokenOptions, tokens_key
+from components.truncation_pipeline import truncation_key
+from components.truncation_result import TruncationOptions, TruncationResult, prompts_of
 from components.types import Corpus, PairList
 
 Found = TypeVar("Found")
@@ -75,6 +77,27 @@ def layers(request: Request) -> LayerCurves | None:
     return _stored(resources.stored_layers, request)
 
 
+def truncation_request(set_name: str, model_name: str) -> Request:
+    """What to ask for so that a model's cuts on a bundled retrieval set lie in the store; with the prompts that it declares.
+
+    Raises:
+        DataError, ModelError: with a sentence.
+    """
+    of, ref = resources.retrieval_set(set_name), model(model_name)
+    options = TruncationOptions(*prompts_of(declared(ref.folder)))
+    key = truncation_key(of, ref, options)
+    args = {"set": set_name, **_common(model_name, options, key)}
+    width = hidden_size(ref)
+    tokens = (2 * sum(map(len, of.documents)) + sum(map(len, of.queries))) / 4.3 + 50_000
+    return Request(key, "truncation", args, f"Cut {model_name} to {width:,} dims and fewer",
+                   15 + tokens * 2e-4 * (width / 384) + len(of.queries) * 0.05 + 40 * (width / 384) ** 2)
+
+
+def truncation(request: Request) -> TruncationResult | None:
+    """The stored cuts, or None when they have to be computed first."""
+    return _stored(resources.stored_truncation, request)
+
+
 def tokens_request(pair: PairList, model_name: str) -> Request:
     """What to ask for so that two texts' tokens under a model lie in the store; ``pair`` from ``token_pipeline.one_pair``."""
     options = TokenOptions()
@@ -95,7 +118,7 @@ def _stored(read: Callable[[str, ResultKey], Found], request: Request) -> Found 
         return None
 
 
-def _common(model_name: str, options: PairOptions | LayerOptions | TokenOptions, key: ResultKey) -> dict[str, Any]:
+def _common(model_name: str, options: PairOptions | LayerOptions | TokenOptions | TruncationOptions, key: ResultKey) -> dict[str, Any]:
     own = settings()
     return {"model": resources.model_names()[model_name], "options": asdict(options), "device": own.device,
             "allow_remote_code": list(own.allow_remote_code), "digest": key.digest}

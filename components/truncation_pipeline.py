@@ -78,7 +78,8 @@ def compute_truncation(of: RetrievalSet, ref: ModelRef, options: TruncationOptio
         arrays |= _token_arrays(encoder, of, options, dims, about, progress, cancelled)
     seconds["tokens"] = time.perf_counter() - start
     meta = {**about, **notes, "pooling": pooling, "declared": own.pooling, "normalize": own.normalize,
-            "prompts": dict(own.prompts or {}), "tokens": tokens, "dense": len(head), "max_length": encoder.max_length, "corpus": of.name, "set_digest": of.digest,
+            "prompts": dict(own.prompts or {}), "tokens": tokens,
+            "dense": len(head), "max_length": encoder.max_length, "corpus": of.name, "set_digest": of.digest,
             "device": encoder.device, "notes": list(of.notes), "query_prompt": options.query_prompt,
             "document_prompt": options.document_prompt}
     progress(0, 0, "Storing the result")

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from components.errors import DataError
-from components.files import listed
 from components.models import Declared
 from components.pooling_result import HELD_OUT, PROBE, SPEARMAN
 from components.retrieval import METRICS
@@ -85,7 +84,8 @@ def checked_dims(dims: Sequence[int], full: int, model: str) -> tuple[int, ...]:
     """
     wrong = [dim for dim in dims if not 1 <= dim <= full]
     if wrong:
-        raise DataError("dims", f"must lie in 1 to {full:,}, the dim of {model}", listed(wrong), "leave these out")
+        raise DataError("dims", f"must lie in 1 to {full:,}, the dim of {model}", ", ".join(f"{dim:,}" for dim in wrong),
+                        "leave these out")
     return tuple(sorted({*dims, full})) if dims else default_dims(full)
 
 

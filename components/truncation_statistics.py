@@ -154,7 +154,8 @@ def summary(result: TruncationResult) -> dict[str, Any]:
         for dtype in BITS:
             metrics = {metric: one(result.value(metric, dim, dtype)) | {"loss": one(result.loss(metric, dim, dtype))}
                        for metric in QUALITY}
-            kept[dtype] = {"bytes_per_vector": bytes_per_vector(dim, dtype), "tied_queries": result.tied(dim, dtype), "metrics": metrics}
+            kept[dtype] = {"bytes_per_vector": bytes_per_vector(dim, dtype),
+                           "tied_queries": result.tied(dim, dtype), "metrics": metrics}
         for metric in QUALITY:
             kept[FLOAT32]["metrics"][metric]["p_holm"] = result.p(metric, dim)
         drawn = {metric: result.random(metric, dim) for metric in QUALITY}

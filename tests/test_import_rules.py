@@ -21,16 +21,20 @@ HEAVY = {"torch", "transformers", "sentence_transformers", "umap"}
 FILES = sorted(p for folder in ("app", "components") for p in (ROOT / folder).rglob("*.py"))
 
 STORE = {"components.store", "components.store_folder", "components.result_files", "components.result_key"}
-CORPORA = {"components.published", "components.corpora", "components.files", "components.tables", "components.columns"}
+CORPORA = {"components.retrieval_sets", "components.truncation_tables",
+           "components.published", "components.corpora", "components.files", "components.tables", "components.columns"}
 PIPELINE = {"components.pipeline", "components.gallery", "components.training_pipeline", "components.layer_pipeline",
+            "components.pooling_pipeline", "components.truncation_pipeline",
             "components.token_pipeline", "components.nano", "components.nano_settings", "components.nano_table"}
 CHART_WORDS = {"components.charts.style.caption_number", "components.charts.style.interval_text"}
 """How numbers are written; sentences use it as figures do."""
 ONE_FILE = {"transformers": {"components.encoders", "components.nano_backbone", "components.training"},
             "sentence_transformers": {"components.batch_order", "components.encoders", "components.losses", "components.training"},
             "datasets": {"components.training"}, "filelock": {"components.training_folder"} | STORE,
-            "pydantic": {"components.recipes", "app.settings"}, "yaml": {"components.recipes"},
-            "tokenizers": {"components.nano_tokens"}, "safetensors": {"components.nano_backbone"},
+            "pydantic": {"components.recipes", "app.settings"}, "yaml": {"components.recipes", "components.truncation_advice"},
+            "tokenizers": {"components.nano_tokens"}, "safetensors": {"components.nano_backbone", "components.projection_head"},
+            "sklearn": {"components.pooling_measures", "components.truncation_measures"}, "pytrec_eval": {"components.retrieval"},
+            "statsmodels": {"components.query_statistics"}, "threadpoolctl": {"components.truncation_measures"},
             "umap": {"components.projection"}, "ot": {"components.transport"}, "ranx": {"components.retrieval"}}
 """Where each special library may be imported; a loss made for a library's trainer has to know that library, and
 who trains a model from nothing makes its classes, tokenizer and checkpoints."""
@@ -166,6 +170,7 @@ def test_the_pipeline_computes_only_after_a_miss(path):
     top = {found.module for found in imports(path) if found.top and found.package == "components"}
     assert top <= STORE | CORPORA | {"components.errors", "components.types", "components.models", "components.pair_map",
                                      "components.recipes", "components.training_folder",
+                                     "components.pooling_result", "components.truncation_result",
                                      "components.pipeline", "components.training_pipeline", "components.layer_pipeline",
                                      "components.layer_curves", "components.nano", "components.nano_settings",
                                      "components.statistics", "components.probe"}
