@@ -119,8 +119,13 @@ def cut_table(one: ModelCuts, metric: str) -> pd.DataFrame:
                          "low": value.low, "high": value.high, "lost": 100 * loss.value,
                          "lost low": None if loss.low is None else 100 * loss.low,
                          "lost high": None if loss.high is None else 100 * loss.high,
-                         "p": one.result.p(metric, dim) if dtype == FLOAT32 else None, "tied": one.result.tied(dim, dtype)})
-    return pd.DataFrame(rows).astype(dict.fromkeys(("value", "low", "high", "lost", "lost low", "lost high", "p"), "Float64"))
+                         "p": p_words(one.result.p(metric, dim) if dtype == FLOAT32 else None), "tied": one.result.tied(dim, dtype)})
+    return pd.DataFrame(rows).astype(dict.fromkeys(("value", "low", "high", "lost", "lost low", "lost high"), "Float64"))
+
+
+def p_words(p: float | None) -> str:
+    """A p for a cell; blank where nothing was tested."""
+    return "" if p is None else f"{p:.4f}"
 
 
 def differences(data: Cuts, metric: str, dtype: str) -> pd.DataFrame:
@@ -172,12 +177,13 @@ def floors(result: TruncationResult, tau: float, tokens: int) -> tuple[float, fl
 
 def geometry_panels(data: Cuts, tau: float) -> list[DimPanel]:
     """Share of |C| above tau with its floor, effective dims, uniformity and L_cv, by dim."""
-    share, coordinates, axes, uniform, cv = [], [], [], [], []
+    share, coordinates, axes, uniform, cv, nce = [], [], [], [], [], []
     for one in data.models:
         result, dims = one.result, np.array(one.result.dims, dtype=float)
         coordinates.append(DimLine(one.name, one.colour, SOLID, dims, _column(result, "effective_dims")))
         axes.append(DimLine(one.name, one.colour, SOLID, dims, _column(result, "effective_axes")))
         uniform.append(DimLine(one.name, one.colour, SOLID, dims, _column(result, "uniformity")))
+        nce.append(DimLine(one.name, one.colour, SOLID, dims, np.array([result.info_nce(dim) for dim in result.dims])))
         if not result.has_tokens:
             continue
         cv.append(DimLine(one.name, one.colour, SOLID, dims, np.array([result.term("cv", dim) for dim in result.dims])))
@@ -192,7 +198,7 @@ def geometry_panels(data: Cuts, tau: float) -> list[DimPanel]:
     return [DimPanel(f"Share of |C| above τ = {tau:g}", tuple(share), missing=missing),
             DimPanel("Effective dims by coordinate", tuple(coordinates)), DimPanel("Effective dims by principal axis", tuple(axes)),
             DimPanel("Unevenness of coordinates L_cv", tuple(cv), missing=missing),
-            DimPanel("Uniformity of documents", tuple(uniform))]
+            DimPanel("Uniformity of documents", tuple(uniform)), DimPanel("Matryoshka's loss InfoNCE", tuple(nce))]
 
 
 def _column(result: TruncationResult, name: str) -> np.ndarray:  # type: ignore[type-arg]

@@ -16,11 +16,14 @@ COLUMNS = {"Recall@10, 16 dims": ("recall_at_10_dim_16", 100), "32": ("recall_at
 
 
 def published_table() -> pd.DataFrame:
-    """MIC's published table; missing cells are missing."""
-    table = pd.DataFrame([row._asdict() for row in published_mic()])
-    table["MIC minus MRL"] = table["mic"] - table["mrl"]
-    return table.rename(columns={"task": "Task", "metric": "Metric", "dim": "Dims", "simcse": "SimCSE", "mrl": "MRL", "ese": "ESE",
-                                 "mic": "MIC"})
+    """MIC's published table as text; what was not published is blank."""
+    def cell(value: float | None, sign: str = "") -> str:
+        return "" if value is None else f"{value:{sign}.2f}".replace("-", "−")
+
+    return pd.DataFrame([{"Task": row.task, "Metric": row.metric, "Dims": row.dim, "SimCSE": cell(row.simcse), "MRL": cell(row.mrl),
+                          "ESE": cell(row.ese), "MIC": cell(row.mic),
+                          "MIC minus MRL": cell(None if row.mic is None or row.mrl is None else row.mic - row.mrl, "+")}
+                         for row in published_mic()])
 
 
 def nano_table() -> pd.DataFrame:

@@ -115,6 +115,18 @@ def size_words(n_bytes: float) -> str:
     return f"{caption_number(int(n_bytes))} bytes"
 
 
+def change_words(loss: Interval) -> str:
+    """A loss as the change it is: "changes by −1.20 [−2.31, +0.14] points"."""
+    if loss.low is None or loss.high is None:
+        return f"changes on no {loss.of.removesuffix('s') if loss.of != 'queries' else 'query'}" if loss.value == 0 else \
+            f"changes by {_signed(-loss.value)} points"
+    return f"changes by {_signed(-loss.value)} {interval_text(-100 * loss.high, -100 * loss.low)} points"
+
+
+def _signed(value: float) -> str:
+    return f"{'+' if value > 0 else ''}{caption_number(100 * value)}"
+
+
 def finding(name: str, result: TruncationResult, best: Recommendation) -> str:
     """What the figure shows of one model: the recommended dim, its loss, what it saves, and whether the prefix is a good one."""
     metric, full = best.metric, result.value(best.metric, result.full)
@@ -126,10 +138,8 @@ def finding(name: str, result: TruncationResult, best: Recommendation) -> str:
     else:
         loss = best.loss
         assert loss is not None and best.bytes is not None and best.saved is not None
-        ends = f" {interval_text(100 * loss.low, 100 * loss.high)}" if loss.low is not None and loss.high is not None else \
-            ", on no query at all"
-        text = (f"{name}: {best.dim:,} of {result.full:,} dims as {best.dtype} lose {caption_number(100 * loss.value)}{ends} points of "
-                f"{WORDS[metric]} and {best.saved:.0%} of the bytes: {size_words(best.bytes * MILLION)} instead of "
+        text = (f"{name}: with {best.dim:,} of {result.full:,} dims as {best.dtype}, {WORDS[metric]} {change_words(loss)}; that saves "
+                f"{best.saved:.0%} of the bytes, {size_words(best.bytes * MILLION)} instead of "
                 f"{size_words(bytes_per_vector(result.full, FLOAT32) * MILLION)} a million vectors.")
     return f"{text}{_luck(result, metric)}"
 

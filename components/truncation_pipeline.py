@@ -195,13 +195,13 @@ def _arrays(found: Sequence[Measured], variants: Sequence[Any], vectors: Vectors
 
 
 def _spectrum(documents: FloatArray) -> dict[str, Any]:
-    """Variance of each coordinate, and of each principal axis, of documents at length 1."""
+    """Variance of each coordinate, and of each of the principal axes that so many documents can have, at length 1."""
     from components.pooling import unit
 
     centred = unit(documents.astype(np.float64))
     centred = centred - centred.mean(axis=0)
     values = np.linalg.svd(centred, compute_uv=False)
-    return {"variance": np.square(centred).mean(axis=0), "spectrum": np.square(values) / len(centred)}
+    return {"variance": np.square(centred).mean(axis=0), "spectrum": np.square(values[:len(centred) - 1]) / len(centred)}
 
 
 def _token_arrays(encoder: Encoder, of: RetrievalSet, options: TruncationOptions, dims: Sequence[int], about: dict[str, Any],

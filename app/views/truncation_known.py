@@ -15,8 +15,7 @@ def known() -> None:
         if not folded.open:
             return
         st.markdown("**As published** (BERT-base, per cent; blank where nothing was published):")
-        st.dataframe(known_data.published_table(), hide_index=True, key="published_mic", column_config={
-            name: st.column_config.NumberColumn(name, format="%.2f") for name in ("SimCSE", "MRL", "ESE", "MIC", "MIC minus MRL")})
+        st.dataframe(known_data.published_table(), hide_index=True, key="published_mic")
         st.markdown("**Our nano family**, means over five seeds [95% interval over seeds]; its texts and tasks are its own:")
         st.dataframe(known_data.nano_table(), hide_index=True, key="nano_seeds")
         st.markdown("\n\n".join(f"- {widgets.plain(line)}" for line in known_data.reproduced()))
@@ -34,9 +33,9 @@ def caveats(data: Cuts) -> None:
             "cosine. Pooling is the one that the model's files declare, else the mean. At the full dim as float32 every number is that "
             "of the Pooling page.",
             "**int8** is symmetric with one scale a coordinate: the largest absolute value among the documents' cut vectors at length "
-            "1 is 127. Queries use the documents' scales and are clipped beyond them; cosines are taken of steps times scale. The scales "
-            "(4 bytes a coordinate, once) are not counted in the bytes. **Binary** keeps the sign on both sides; its cosine falls with "
-            "the number of bits that differ.",
+            "1 is 127. Queries use the documents' scales and are clipped beyond them; cosines are taken of steps times scale. The "
+            "scales (4 bytes a coordinate, once) are not counted in the bytes. **Binary** keeps the sign on both sides; its cosine "
+            "falls with the number of bits that differ.",
             f"**Random coordinates**: {meta['draws']} choices at each dim, drawn once (seed 0), as float32. **Axes of other texts**: "
             f"principal axes of {meta['n']['others']:,} sentences of the encyclopedia at length 1, none of them in the set; centred on "
             "their mean, so that they differ from the plain vector even at the full dim. The probe is left out there, since the axes "

@@ -13,12 +13,12 @@ from app.figure_files import figure_files
 from app.truncation_data import Cuts
 from components.charts.correlation_map import correlation_map
 from components.charts.dim_panels import dim_panels
-from components.charts.style import LIGHT, ChartTheme, caption_number, interval_text
+from components.charts.style import LIGHT, ChartTheme, caption_number
 from components.charts.titles import add_title
 from components.charts.truncation_curves import truncation_curves, truncation_curves_alt
 from components.files import plural
 from components.pair_map import UNKNOWN_WARNING
-from components.truncation_advice import WORDS, rule, size_words
+from components.truncation_advice import WORDS, change_words, rule, size_words
 from components.truncation_result import DTYPES, FLOAT32, MILLION, QUALITY, bytes_per_vector
 
 MOST = 4
@@ -78,9 +78,7 @@ def headline(data: Cuts, asked: Asked) -> None:
         columns = st.columns(4)
         widgets.number(columns[0], f"{asked.word} at {result.full:,} dims", full.value, widgets.spread_of(full),
                        "Of the full float32 vector; the interval is a percentile bootstrap.")
-        loss = best.loss
-        lost = "we cannot tell" if loss is None else f"loses {caption_number(100 * loss.value)} " \
-            f"{'points' if loss.low is None or loss.high is None else interval_text(100 * loss.low, 100 * loss.high) + ' points'}"
+        lost = "we cannot tell" if best.loss is None else f"{asked.word} {change_words(best.loss)}"
         widgets.number(columns[1], f"Smallest dim within {asked.points:g} points", best.dim, f"{lost}; as {asked.dtype}",
                        rule(asked.metric, asked.points))
         whole = bytes_per_vector(result.full, FLOAT32)
@@ -168,8 +166,7 @@ def cuts(data: Cuts, asked: Asked) -> None:
                "MB a million": st.column_config.NumberColumn("MB a million", format="%.1f"),
                **{name: st.column_config.NumberColumn(title, format=form) for name, title, form in (
                    ("value", asked.word, "%.3f"), ("low", "Low", "%.3f"), ("high", "High", "%.3f"), ("lost", "Points lost", "%.2f"),
-                   ("lost low", "Lost, low", "%.2f"), ("lost high", "Lost, high", "%.2f"), ("p", "p", "%.4f"),
-                   ("tied", "Tied queries", "%d"))}}
+                   ("lost low", "Lost, low", "%.2f"), ("lost high", "Lost, high", "%.2f"), ("tied", "Tied queries", "%d"))}}
     st.dataframe(truncation_data.cut_table(data.first, asked.metric), hide_index=True, column_config=columns, key="cuts", height=320)
     st.caption("Lost: the full float32 vector minus the cut, on the same queries, in points of 0.01. p: randomisation test of float32 "
                "prefixes, Holm-corrected over the shorter dims. Tied: queries of which an answer scores like a document that is "

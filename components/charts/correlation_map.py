@@ -74,7 +74,7 @@ def _span(edges: IntArray, i: int) -> str:
 def _ticks(edges: IntArray, named: Sequence[int]) -> dict[str, object]:
     """Coordinates counted from 1, at the left edge of the block that they begin or the right one of that they end."""
     where = {int(edge): k for k, edge in enumerate(edges)}
-    shown = [dim for dim in (int(edges[0]), *named) if dim in where]
+    shown = list(dict.fromkeys(dim for dim in (int(edges[0]), *named) if dim in where))
     return {"tickvals": [where[dim] for dim in shown], "ticktext": [f"{dim:,}" for dim in shown]}
 
 

@@ -16,6 +16,8 @@ from components.types import FloatArray
 
 SOLID, DASHED, REFERENCE = "solid", "dash", "dot"
 PANEL_WIDE, PANEL_NARROW = 260, 240
+PER_ROW = 3
+"""Names in a line of the legend, about."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ def dim_panels(panels: Sequence[DimPanel], theme: ChartTheme, *, narrow: bool = 
     columns = 1 if narrow else min(columns, max(1, len(panels)))
     rows = max(1, -(-len(panels) // columns))
     names = list(dict.fromkeys(line.name for panel in panels for line in panel.lines))
-    head, foot = 58 + (20 * max(0, len(names) - 1) if narrow else 0), 48
+    head, foot = 38 + 20 * (len(names) if narrow else -(-len(names) // PER_ROW)), 48  # a legend of many names takes more lines
     inner = rows * (PANEL_NARROW if narrow else PANEL_WIDE)
     fig = make_subplots(rows, columns, horizontal_spacing=0.09, vertical_spacing=0 if rows == 1 else 74 / inner,
                         subplot_titles=[html.escape(panel.title, quote=False) for panel in panels])

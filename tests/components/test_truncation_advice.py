@@ -7,7 +7,17 @@ import pytest
 import yaml
 
 from components.store import ResultKey
-from components.truncation_advice import Recommendation, embedding_yaml, finding, recommend, rule, size_words, smallest, within
+from components.truncation_advice import (
+    Recommendation,
+    change_words,
+    embedding_yaml,
+    finding,
+    recommend,
+    rule,
+    size_words,
+    smallest,
+    within,
+)
 from components.truncation_measures import Vectors
 from components.truncation_result import BINARY, FLOAT32, INT8, checked_dims, default_dims
 from components.types import Interval
@@ -67,7 +77,8 @@ def test_fewest_bytes_over_dtypes(early):
 
 def test_sentences_say_dim_loss_and_bytes_and_whether_it_is_luck(early, flat, late):
     said = finding("made", early, recommend(early))
-    assert "16 of 128 dims as float32" in said and "on no query at all" in said and "64.0 MB instead of 512 MB" in said
+    assert "with 16 of 128 dims as float32, nDCG@10 changes on no query" in said and "64.0 MB instead of 512 MB" in said
+    assert change_words(Interval(-0.02, -0.03, 0.01, 50, "queries")) == "changes by +2.00 [−1.00, 3.00] points"
     assert "above every one of 5 random choices of coordinates" in said
     assert "no shorter prefix is sure to stay within 2 points" in finding("made", flat, recommend(flat))
     assert "below every one" in finding("made", late, recommend(late))

@@ -72,7 +72,7 @@ def test_it_is_found_again_and_tokens_were_measured(store, tiny, long_documents,
     assert shares == sorted(shares, reverse=True) and shares[0] == 1
     assert result.correlation_loss(32, 0.02, PLAIN) == 0 and np.isnan(result.share_above(32, 0.02, PLAIN))
     assert result.sigma(SPECIAL) < result.sigma(PLAIN), "fewer tokens, wider floor"
-    assert len(result.arrays["variance"]) == 32 and len(result.arrays["spectrum"]) == 12
+    assert len(result.arrays["variance"]) == 32 and len(result.arrays["spectrum"]) == 11
     assert result.arrays["variance"].sum() == pytest.approx(result.arrays["spectrum"].sum())
 
 
