@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import streamlit as st
 
@@ -57,6 +57,13 @@ def keep_layer(chart_key: str, layer_of: Callable[[str, str], str]) -> None:
     """
     if data := _clicked(chart_key):
         st.session_state[LAYER] = layer_of(data[0], data[1])
+
+
+def keep_clicked(chart_key: str, control: str, at: int, allowed: Collection[str]) -> None:
+    """Callback of a figure: one part of what the point clicked carries becomes a control's value, where that allows it."""
+    data = _clicked(chart_key)
+    if len(data) > at and data[at] in allowed:
+        st.session_state[control] = data[at]
 
 
 def toggle_clicked(chart_key: str, list_key: str) -> None:

@@ -188,8 +188,8 @@ def geometry_panels(data: Cuts, tau: float) -> list[DimPanel]:
             continue
         cv.append(DimLine(one.name, one.colour, SOLID, dims, np.array([result.term("cv", dim) for dim in result.dims])))
         for tokens, dash in ((SPECIAL, SOLID), (PLAIN, DASHED)):
-            share.append(DimLine(one.name if tokens == SPECIAL else f"{one.name}, without special tokens", one.colour, dash, dims[:-1],
-                                 np.array([result.share_above(dim, tau, tokens) for dim in result.dims[:-1]])))
+            share.append(DimLine(one.name, one.colour, dash, dims[:-1],
+                                 np.array([result.share_above(dim, tau, tokens) for dim in result.dims[:-1]]), words=TOKENS[tokens]))
         if one is data.first and np.isfinite(result.sigma(SPECIAL)):
             floor = floors(result, tau, SPECIAL)[1]
             share.append(DimLine(f"independent noise, {one.name}'s texts", None, REFERENCE, dims[:-1],

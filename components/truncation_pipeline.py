@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from components.encoders import Encoder
     from components.truncation_measures import Measured, Vectors
 
+LEVEL = 1e-12
+"""Variance below which vectors of length 1 are all the same; float32 rounds them by some 1e-15."""
 TOKEN_TEXTS = 1_000
 """Documents, the first ones, whose tokens C and MIC's terms rest on."""
 
@@ -162,15 +164,25 @@ def measure_vectors(of: RetrievalSet, vectors: Vectors, dims: Sequence[int], opt
     judged = np.array([(place[q], d) for q, d, r in of.judged.tolist() if r > 0], dtype=np.int64)
     asked = vectors.queries[of.answered]
     shapes = [geometry(asked[:, :dim], vectors.documents[:, :dim], judged) for dim in dims]
+    level = [_level(vectors.documents[:, :dim]) for dim in dims]
+    for shape, same in zip(shapes, level, strict=True):
+        if same:  # rounding errors have effective dims too
+            shape |= {"effective_dims": float("nan"), "effective_axes": float("nan")}
     arrays |= {"random": drawn, "geometry": np.array([[one[name] for name in GEOMETRY] for one in shapes]),
                **_spectrum(vectors.documents),
                "info_nce": np.array([info_nce(of, vectors.queries, vectors.documents, dim) for dim in dims])}
-    constant = bool((vectors.documents == vectors.documents[0]).all())
-    about = {"dims": list(dims), "n_axes": n_axes, "draws": options.draws, "n_nearest": nearest.shape[1], "constant": constant,
+    about = {"dims": list(dims), "n_axes": n_axes, "draws": options.draws, "n_nearest": nearest.shape[1], "constant": level[-1],
              "dim": vectors.dim,
              "n": {"queries": len(of.answered), "pairs": len(vectors.grades), "texts": len(vectors.labels),
                    "documents": len(of.documents), "all_queries": len(of.queries), "others": len(vectors.others)}}
     return arrays, about
+
+
+def _level(documents: FloatArray) -> bool:
+    """Whether documents at length 1 differ by no more than float32 rounds."""
+    from components.pooling import unit
+
+    return float(unit(documents.astype(np.float64)).var(axis=0).sum()) < LEVEL
 
 
 def _arrays(found: Sequence[Measured], variants: Sequence[Any], vectors: Vectors, n_nearest: int) -> dict[str, Any]:

@@ -7,7 +7,8 @@ from app.views import truncation_geometry, truncation_known, truncation_parts
 
 st.title("How far can these vectors be cut, and what is lost on the way?")
 st.caption("Each line is a model whose vectors keep only their first d coordinates, its band a 95% interval over what is counted. "
-           "A line that stays level loses nothing by the cut; one above the grey band has its meaning in front, and not anywhere.")
+           "A line that stays level loses nothing by the cut; one above the grey band carries more in front than elsewhere. "
+           "Click a point to look at that cut.")
 
 with widgets.sentences():
     set_name, model_name = truncation_parts.choose_set(), widgets.choose_model()

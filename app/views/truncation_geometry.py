@@ -20,7 +20,8 @@ def controls(data: Cuts) -> tuple[int, float]:
     """The dim whose kept and dropped coordinates are looked at, and tau."""
     dims = [f"{dim}" for dim in data.first.result.dims[:-1]] or [f"{data.first.result.full}"]
     usual = f"{USUAL}" if f"{USUAL}" in dims else dims[0]
-    dim = int(st.sidebar.selectbox("Cut looked at, dims", dims, dims.index(usual), key="cut", bind="query-params"))
+    dim = int(st.sidebar.selectbox("Cut looked at, dims", dims, dims.index(usual), key="cut", bind="query-params",
+                                   help="Of the maps below; a click on a point of the figure sets it."))
     tau = float(st.sidebar.slider("Correlation counted from τ", 0.0, 0.5, 0.02, 0.005, key="tau", bind="query-params", format="%.3f",
                                   help="MIC's threshold: |C| up to τ goes unpunished. 0.02 is our trainer's default."))
     return dim, round(tau, 3)
@@ -74,7 +75,8 @@ def shape(data: Cuts, tau: float, theme: ChartTheme) -> None:
     drawn, alt = resources.made_once(data.signature("geometry", tau, theme.name, narrow), draw)
     st.plotly_chart(drawn, theme=None, key="geometry", alt=alt, config=CHART)
     n = data.first.result.meta["n"]["documents"]
-    st.caption(f"{n:,} documents at length 1 for effective dims (at most {n - 1:,} axes) and uniformity, log mean exp(−2 ‖x − y‖²), "
+    st.caption("Dashed, hollow: without special tokens. "
+               f"{n:,} documents at length 1 for effective dims (at most {n - 1:,} axes) and uniformity, log mean exp(−2 ‖x − y‖²), "
                "lower is more even; mean-pooled tokens for L_cv, 0 where every coordinate varies alike. The dotted level is what "
                "coordinates without any relation give; tokens of one text depend on each other, which widens it.")
     with st.expander("Variance by coordinate and axis, and each term of MIC's loss", on_change="rerun", key="terms_open") as folded:

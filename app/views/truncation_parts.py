@@ -8,7 +8,7 @@ from functools import partial
 import plotly.graph_objects as go
 import streamlit as st
 
-from app import resources, tables, truncation_data, viewport, widgets
+from app import resources, state, tables, truncation_data, viewport, widgets
 from app.figure_files import figure_files
 from app.truncation_data import Cuts
 from components.charts.correlation_map import correlation_map
@@ -21,7 +21,7 @@ from components.pair_map import UNKNOWN_WARNING
 from components.truncation_advice import WORDS, change_words, rule, size_words
 from components.truncation_result import DTYPES, FLOAT32, MILLION, QUALITY, bytes_per_vector
 
-MOST = 4
+MOST, CUT = 4, "cut"
 USUAL = ("nano-contrastive", "nano-mrl", "nano-mic")
 """Compared with unless told otherwise: a base loss, Matryoshka on it, and MIC on that."""
 CHART = {"displaylogo": False, "displayModeBar": False}
@@ -78,12 +78,13 @@ def headline(data: Cuts, asked: Asked) -> None:
         columns = st.columns(4)
         widgets.number(columns[0], f"{asked.word} at {result.full:,} dims", full.value, widgets.spread_of(full),
                        "Of the full float32 vector; the interval is a percentile bootstrap.")
-        lost = "we cannot tell" if best.loss is None else f"{asked.word} {change_words(best.loss)}"
+        lost = "we cannot tell" if best.loss is None else "no shorter prefix is sure to stay within" \
+            if best.dim == result.full and best.dtype == FLOAT32 else f"{asked.word} {change_words(best.loss)}"
         widgets.number(columns[1], f"Smallest dim within {asked.points:g} points", best.dim, f"{lost}; as {asked.dtype}",
                        rule(asked.metric, asked.points))
-        whole = bytes_per_vector(result.full, FLOAT32)
-        widgets.number(columns[2], "MB for a million vectors", None if best.bytes is None else best.bytes * MILLION / 1e6,
-                       f"instead of {caption_number(whole * MILLION / 1e6)}"
+        # A million times so many bytes is as many megabytes.
+        widgets.number(columns[2], "MB for a million vectors", best.bytes,
+                       f"instead of {caption_number(bytes_per_vector(result.full, FLOAT32))}"
                        + ("" if best.saved is None else f"; {best.saved:.0%} saved"), "So cut and kept, without the index around them.")
         widgets.number(columns[3], "Effective dims", result.geometry("effective_axes", result.full),
                        f"by axis; {caption_number(result.geometry('effective_dims', result.full))} by coordinate, of {result.full:,}",
@@ -102,7 +103,9 @@ def curves(data: Cuts, asked: Asked, theme: ChartTheme) -> None:
 
     drawn, alt = resources.made_once(data.signature("curves", asked, theme.name, narrow), draw)
     with st.container(key="curves"):
-        st.plotly_chart(drawn, theme=None, key="truncation_curves", alt=alt, config=CHART)
+        name = f"truncation_curves_{'narrow' if narrow else 'wide'}"
+        st.plotly_chart(drawn, theme=None, key=name, alt=alt, config=CHART, selection_mode="points",
+                        on_select=partial(state.keep_clicked, name, CUT, 1, [str(dim) for dim in data.first.result.dims[:-1]]))
     st.caption(caption(data, asked))
 
 

@@ -58,8 +58,8 @@ def correlation_map(maps: Sequence[CorrelationBlocks], theme: ChartTheme, *, nam
     fig.update_layout(height=height * (n if narrow else 1) + (70 if narrow else 0), dragmode=False,
                       margin={"l": 56, "r": 12, "t": 34, "b": 60},
                       coloraxis={"cmin": 0, "cmax": top, "colorscale": plotly_scale(theme.magnitude), "colorbar": bar})
-    fig.update_xaxes(showgrid=False)
-    fig.update_yaxes(showgrid=False)
+    fig.update_xaxes(showgrid=False, ticklabelstandoff=6)
+    fig.update_yaxes(showgrid=False, ticklabelstandoff=6)
     for k, annotation in enumerate(fig.layout.annotations[:n]):
         domain = fig.layout[f"xaxis{'' if k == 0 else k + 1}"].domain
         annotation.update(x=domain[0], xanchor="left", font={"size": style.AXIS_SIZE * scale, "color": theme.ink})

@@ -16,6 +16,8 @@ from components.types import FloatArray
 
 SOLID, DASHED, REFERENCE = "solid", "dash", "dot"
 PANEL_WIDE, PANEL_NARROW = 260, 240
+APART = 1.6
+"""Quotient of two dims that have room for both labels."""
 PER_ROW = 3
 """Names in a line of the legend, about."""
 
@@ -30,6 +32,7 @@ class DimLine:
         dash: SOLID, DASHED or REFERENCE.
         x, y: (n,); NaN leaves a gap.
         marks: draw points too.
+        words: what a point is beside its name, for its hover.
     """
 
     name: str
@@ -38,6 +41,7 @@ class DimLine:
     x: FloatArray
     y: FloatArray
     marks: bool = True
+    words: str = ""
 
 
 @dataclass(frozen=True)
@@ -72,8 +76,8 @@ def dim_panels(panels: Sequence[DimPanel], theme: ChartTheme, *, narrow: bool = 
         if not panel.lines:
             fig.add_annotation(text=html.escape(panel.missing, quote=False), showarrow=False, x=0.5, y=0.5, row=row, col=column,
                                xref="x domain", yref="y domain", font={"color": theme.secondary})
-        ticks = sorted({float(x) for line in panel.lines for x in line.x})
-        known: dict[str, object] = {"tickvals": ticks, "ticktext": [f"{x:,.0f}" for x in ticks]} if panel.log_x else {}
+        ticks = sorted({int(x) for line in panel.lines for x in line.x}) if panel.log_x else []
+        known: dict[str, object] = {"tickvals": ticks, "ticktext": labelled(ticks), "tickangle": 0} if panel.log_x else {}
         fig.update_xaxes(title_text=panel.x_title, type="log" if panel.log_x else "linear", row=row, col=column, **known)
         fig.update_yaxes(type="log" if panel.log_y else "linear", nticks=6, automargin=True, row=row, col=column,
                          **({"exponentformat": "power", "dtick": 1} if panel.log_y else {"rangemode": "tozero"}))
@@ -85,11 +89,21 @@ def dim_panels(panels: Sequence[DimPanel], theme: ChartTheme, *, narrow: bool = 
     return fig
 
 
+def labelled(dims: Sequence[int], apart: float = APART) -> list[str]:
+    """A label for each of the rising dims on a logarithmic axis; empty where it would touch the one to its right."""
+    out, last = [], float("inf")
+    for dim in reversed(dims):
+        out.append(f"{dim:,}" if last >= apart * dim else "")
+        last = dim if out[-1] else last
+    return out[::-1]
+
+
 def _draw(fig: go.Figure, line: DimLine, panel: DimPanel, theme: ChartTheme, row: int, column: int, *, first: bool) -> None:
     colour = theme.published if line.colour is None else theme.models[line.colour % len(theme.models)]
     name = html.escape(line.name, quote=False)
     title = html.escape(panel.title, quote=False)
-    hover = [f"{name}, {x:,.0f}<br>{title} {caption_number(float(y))}" for x, y in zip(line.x, line.y, strict=True)]
+    words = f", {html.escape(line.words, quote=False)}" if line.words else ""
+    hover = [f"{name}{words}, {x:,.0f}<br>{title} {caption_number(float(y))}" for x, y in zip(line.x, line.y, strict=True)]
     y = np.where(np.asarray(line.y) > 0, line.y, np.nan) if panel.log_y else line.y
     fig.add_scatter(x=line.x, y=y, mode="lines+markers" if line.marks else "lines", name=name, legendgroup=name, showlegend=first,
                     hovertext=hover, hovertemplate="%{hovertext}<extra></extra>",
@@ -108,7 +122,8 @@ def dim_panels_alt(panels: Sequence[DimPanel]) -> str:
             known = np.flatnonzero(np.isfinite(line.y))
             if len(known):
                 first, last = int(known[0]), int(known[-1])
-                parts.append(f"{line.name} from {caption_number(float(line.y[first]))} at {line.x[first]:,.0f} to "
+                name = f"{line.name}, {line.words}," if line.words else line.name
+                parts.append(f"{name} from {caption_number(float(line.y[first]))} at {line.x[first]:,.0f} to "
                              f"{caption_number(float(line.y[last]))} at {line.x[last]:,.0f}")
         said.append(f"{panel.title}: {'; '.join(parts) or panel.missing or 'nothing to draw'}.")
     return " ".join(said)

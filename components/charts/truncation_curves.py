@@ -10,6 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from components.charts import style
+from components.charts.dim_panels import APART, labelled
 from components.charts.layer_panels import BACKBONE
 from components.charts.plane import spanning
 from components.charts.style import ChartTheme, caption_number, interval_text, rgba
@@ -52,7 +53,7 @@ class Baseline:
 
 def truncation_curves(curves: Sequence[Curve], baselines: Sequence[Baseline], theme: ChartTheme, *, label: str,
                       chosen: int | None = None, height: int = 460, narrow: bool = False, scale: float = 1.0) -> go.Figure:
-    """Draws them on a logarithmic axis of dims. Pure; show it with ``theme=None``.
+    """Draws them on a logarithmic axis of dims. Pure; show it with ``theme=None``. Points carry (model, dim).
 
     Args:
         label: words for the metric.
@@ -73,11 +74,11 @@ def truncation_curves(curves: Sequence[Curve], baselines: Sequence[Baseline], th
     ends = ends[np.isfinite(ends)]
     entries = len(fig.data) if narrow else 0
     fig.update_layout(
-        height=height + (18 * entries if narrow else 0), hovermode="closest", dragmode=False,
+        height=height + (18 * entries if narrow else 0), hovermode="closest", dragmode=False, clickmode="event+select",
         margin={"l": 56, "r": 12, "t": 34 + (16 * entries if narrow else 0), "b": 50},
         legend={"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "xanchor": "left"},
-        xaxis={"title": {"text": AXIS}, "type": "log", "tickvals": dims if not narrow else dims[::2],
-               "ticktext": [f"{dim:,}" for dim in (dims if not narrow else dims[::2])],
+        xaxis={"title": {"text": AXIS}, "type": "log", "tickvals": dims, "tickangle": 0,
+               "ticktext": labelled(dims, APART if narrow else 1.2),
                "range": spanning(np.log10(np.array(dims or [1, 10], dtype=float)))},
         yaxis={"title": {"text": name}, "range": spanning(ends if len(ends) else np.array([0.0, 1.0])), "nticks": 7,
                "automargin": True})
@@ -99,7 +100,8 @@ def _draw_curve(fig: go.Figure, curve: Curve, theme: ChartTheme, label: str) -> 
                     line={"color": colour, "width": 2, "dash": "dash" if curve.role == BACKBONE else "solid"},
                     marker={"size": 8, "color": theme.paper if curve.role == BACKBONE else colour,
                             "line": {"color": colour, "width": 1.5}},
-                    customdata=[[curve.model, str(dim)] for dim in curve.dims])
+                    customdata=[[curve.model, str(dim)] for dim in curve.dims], selected={"marker": {"opacity": 1}},
+                    unselected={"marker": {"opacity": 1}})
 
 
 def _draw_baseline(fig: go.Figure, base: Baseline, theme: ChartTheme, label: str) -> None:
@@ -113,7 +115,8 @@ def _draw_baseline(fig: go.Figure, base: Baseline, theme: ChartTheme, label: str
                         line={"width": 0}, fillcolor=rgba(colour, 0.25), hoverinfo="skip", showlegend=False, name="")
     fig.add_scatter(x=x, y=base.middle, mode="lines+markers", name=words, hovertext=hover, hovertemplate="%{hovertext}<extra></extra>",
                     line={"color": colour, "width": 1.5, "dash": "dot" if base.kind == RANDOM else "dashdot"},
-                    marker={"size": 5, "color": colour, "symbol": "diamond" if base.kind == AXES else "circle"})
+                    marker={"size": 5, "color": colour, "symbol": "diamond" if base.kind == AXES else "circle"},
+                    selected={"marker": {"opacity": 1}}, unselected={"marker": {"opacity": 1}})
 
 
 def truncation_curves_alt(curves: Sequence[Curve], *, label: str) -> str:

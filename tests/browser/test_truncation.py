@@ -47,6 +47,18 @@ def test_a_link_opens_the_same_view_and_controls_go_into_it(visit, cut):
     assert fresh.page.get_by_text("Numbers kept as").is_visible()
 
 
+def test_a_point_clicked_is_the_cut_looked_at(visit, cut):
+    page = visit()
+    page.open(cut)
+    page.page.wait_for_selector(CURVES)
+    page.page.get_by_text("nano-mrl at 16 dims").wait_for()
+    lines = page.page.locator(".st-key-curves .scatterlayer .trace").filter(has=page.page.locator(".points path"))
+    at = lines.nth(2).locator(".points path").nth(2).bounding_box()  # after the two baselines: the page's own model, 32 dims
+    page.page.mouse.click(at["x"] + at["width"] / 2, at["y"] + at["height"] / 2)
+    page.page.wait_for_url("**cut=32**")
+    page.page.get_by_text("nano-mrl at 32 dims").wait_for()
+
+
 @pytest.mark.parametrize("options", [{"color_scheme": "dark"}, {"viewport": {"width": 390, "height": 844}}], ids=["dark", "390 px"])
 def test_other_grounds_and_widths_show_all_of_it(visit, cut, options):
     page = visit(**options)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from components.charts.correlation_map import CorrelationBlocks, correlation_map, correlation_map_alt
-from components.charts.dim_panels import DASHED, REFERENCE, SOLID, DimLine, DimPanel, dim_panels, dim_panels_alt
+from components.charts.dim_panels import DASHED, REFERENCE, SOLID, DimLine, DimPanel, dim_panels, dim_panels_alt, labelled
 from components.charts.layer_panels import BACKBONE, TUNED
 from components.charts.style import LIGHT
 from components.charts.truncation_curves import AXES, RANDOM, Baseline, Curve, truncation_curves, truncation_curves_alt
@@ -35,7 +35,8 @@ def test_curves_bands_and_baselines_are_told_apart(theme, narrow):
     bands = [t for t in fig.data if t.fill == "toself"]
     assert len(bands) == 2, "none where there is no interval, nor for the axes"
     assert np.allclose(bands[0].y, [0.25, 0.45, 0.3, 0.1]) and fig.layout.xaxis.type == "log"
-    assert list(fig.layout.xaxis.ticktext) == (["8", "384"] if narrow else ["8", "16", "384"])
+    assert list(fig.layout.xaxis.ticktext) == ["8", "16", "384"]
+    assert labelled((8, 128, 192, 256, 384)) == ["8", "", "192", "", "384"]
     assert sum(shape.name == "chosen" for shape in fig.layout.shapes) == 1
     assert fig.layout.yaxis.range[0] < 0.1 and fig.layout.yaxis.range[1] > 0.7, "every band inside"
 
@@ -57,7 +58,7 @@ def test_values_that_are_not_known_leave_a_gap_and_no_nan(narrow):
 
 
 PANELS = [DimPanel("Share of |C|", (DimLine("tuned", 0, SOLID, np.array([8.0, 16]), np.array([0.5, 0.4])),
-                                    DimLine("tuned, plain", 0, DASHED, np.array([8.0, 16]), np.array([0.3, 0.2])),
+                                    DimLine("tuned", 0, DASHED, np.array([8.0, 16]), np.array([0.3, 0.2]), words="plain"),
                                     DimLine("noise", None, REFERENCE, np.array([8.0, 16]), np.array([0.1, 0.1]), False))),
           DimPanel("Spectrum", (DimLine("tuned", 0, SOLID, np.arange(1.0, 30), np.r_[0.0, np.full(28, 0.1)], False),), "Axis",
                    log_x=False, log_y=True), DimPanel("None", (), missing="Not available")]
@@ -66,11 +67,11 @@ PANELS = [DimPanel("Share of |C|", (DimLine("tuned", 0, SOLID, np.array([8.0, 16
 @pytest.mark.parametrize("narrow", [False, True])
 def test_panels_share_names_and_say_what_is_missing(narrow):
     fig = dim_panels(PANELS, LIGHT, narrow=narrow)
-    assert sorted(t.name for t in fig.data if t.showlegend) == ["noise", "tuned", "tuned, plain"]
+    assert sorted(t.name for t in fig.data if t.showlegend) == ["noise", "tuned"]
     assert fig.layout.xaxis.type == "log" and fig.layout.yaxis2.type == "log" and list(fig.layout.xaxis.ticktext) == ["8", "16"]
     assert any(a.text == "Not available" for a in fig.layout.annotations)
     assert np.isnan(fig.data[3].y[0]) and fig.data[3].y[1] == 0.1, "zero has no logarithm"
-    assert "tuned, 16<br>Share of |C| 0.400" in hovers(fig)
+    assert "tuned, 16<br>Share of |C| 0.400" in hovers(fig) and "tuned, plain, 16<br>Share of |C| 0.200" in hovers(fig)
     said = dim_panels_alt(PANELS)
     assert "Share of |C|: tuned from 0.500 at 8 to 0.400 at 16" in said and "None: Not available." in said
 
