@@ -18,6 +18,7 @@ from components.layer_curves import LayerCurves
 from components.models import EMBEDDED, bundled_models
 from components.pair_map import PairMap
 from components.pair_selection import Pairs, pairs_of
+from components.pooling_result import PoolingResult
 from components.retrieval_sets import BUNDLED_SETS, load_retrieval_set
 from components.store import ResultKey, ResultStore, StoredResult
 from components.truncation_result import TruncationResult
@@ -65,21 +66,6 @@ def _corpus(source: str, modified: int) -> Corpus:
     return load_corpus(source, limits=settings().limits)
 
 
-def retrieval_set_names() -> tuple[str, ...]:
-    """Retrieval sets in the order of the menu."""
-    return tuple(BUNDLED_SETS)
-
-
-@st.cache_resource(max_entries=4, show_spinner=False)
-def retrieval_set(name: str) -> RetrievalSet:
-    """A bundled retrieval set.
-
-    Raises:
-        DataError: its files are not there, or malformed.
-    """
-    return load_retrieval_set(name)
-
-
 @st.cache_resource(show_spinner=False)
 def store() -> ResultStore:
     return settings().open_store()
@@ -124,6 +110,35 @@ def stored_layers(digest: str, _key: ResultKey) -> LayerCurves:
     """
     found = _stored(_key)
     return LayerCurves.from_stored(found.arrays, {**found.meta, "versions": dict(found.versions)})
+
+
+def retrieval_sets() -> dict[str, str]:
+    """Name on screen -> what ``load_retrieval_set`` takes, in the order of the menu."""
+    named = {name: name for name in BUNDLED_SETS}
+    for folder in settings().retrieval_sets:
+        named[_unused(Path(folder).name, named)] = folder
+    return named
+
+
+def retrieval_set(name: str) -> RetrievalSet:
+    """The queries, documents and judgements of a set in the menu."""
+    return _retrieval_set(retrieval_sets()[name])
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _retrieval_set(source: str) -> RetrievalSet:
+    return load_retrieval_set(source, settings().limits)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def stored_pooling(digest: str, _key: ResultKey) -> PoolingResult:
+    """Stored poolings in memory (a megabyte for 300 queries).
+
+    Raises:
+        NotStored: they are not in the store (any more).
+    """
+    found = _stored(_key)
+    return PoolingResult.from_stored(found.arrays, {**found.meta, "versions": dict(found.versions)})
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)

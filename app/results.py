@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
 from app import resources
 from app.job import Job
 from app.settings import settings
+from components.fault_pipeline import chunks_key, company_key
 from components.layer_curves import LayerCurves, LayerOptions
 from components.layer_pipeline import layers_key
 from components.models import ModelRef, declared, hidden_size, layer_count, resolve_model
@@ -16,10 +17,12 @@ from components.pair_map import PairMap, PairOptions
 from components.pair_parts import n_pairs_of
 from components.pair_selection import Pairs
 from components.pipeline import pair_list_key, pair_map_key
+from components.pooling_pipeline import pooling_key
+from components.pooling_result import PoolingOptions, PoolingResult, declared_prompts
 from components.store import ResultKey, StoredResult
 from components.token_pipeline import TokenOptions, tokens_key
 from components.truncation_pipeline import truncation_key
-from components.truncation_result import TruncationOptions, TruncationResult, prompts_of
+from components.truncation_result import TruncationOptions, TruncationResult
 from components.types import Corpus, PairList
 
 Found = TypeVar("Found")
@@ -84,9 +87,9 @@ def truncation_request(set_name: str, model_name: str) -> Request:
         DataError, ModelError: with a sentence.
     """
     of, ref = resources.retrieval_set(set_name), model(model_name)
-    options = TruncationOptions(*prompts_of(declared(ref.folder)))
+    options = TruncationOptions(*declared_prompts(declared(ref.folder)))
     key = truncation_key(of, ref, options)
-    args = {"set": set_name, **_common(model_name, options, key)}
+    args = {"set": resources.retrieval_sets()[set_name], **_common(model_name, options, key)}
     width = hidden_size(ref)
     tokens = (2 * sum(map(len, of.documents)) + sum(map(len, of.queries))) / 4.3 + 50_000
     return Request(key, "truncation", args, f"Cut {model_name} to {width:,} dims and fewer",
@@ -111,6 +114,53 @@ def tokens(request: Request) -> StoredResult | None:
     return _stored(resources.stored_result, request)
 
 
+def pooling_options(model_name: str, *, prompts: bool = True) -> PoolingOptions:
+    """How poolings are measured: with the prompts that the model declares, or without any."""
+    query, document = declared_prompts(declared(model(model_name).folder)) if prompts else ("", "")
+    return PoolingOptions(query, document)
+
+
+def pooling_request(set_name: str, model_name: str, options: PoolingOptions) -> Request:
+    """What to ask for so that the poolings of a model on a retrieval set lie in the store.
+
+    Raises:
+        DataError, ModelError: with a sentence for the page.
+    """
+    of = resources.retrieval_set(set_name)
+    seconds = 12 + expected_text_seconds([*of.queries, *of.documents]) + 15e-6 * len(of.answered) * len(of.documents)
+    return _on_set("pooling", set_name, model_name, options, pooling_key, f"Measure the poolings of {model_name}", seconds)
+
+
+def company_request(set_name: str, model_name: str, options: PoolingOptions) -> Request:
+    """What to ask for to see what a text's company in a batch does to it."""
+    of = resources.retrieval_set(set_name)
+    seconds = 6 + 12 * expected_text_seconds(of.documents)
+    return _on_set("company", set_name, model_name, options, company_key, f"Encode {len(of.documents):,} documents in company", seconds)
+
+
+def chunks_request(set_name: str, model_name: str, options: PoolingOptions) -> Request:
+    """What to ask for to compare truncated documents with chunks."""
+    of = resources.retrieval_set(set_name)
+    return _on_set("chunks", set_name, model_name, options, chunks_key, "Compare truncation with chunks",
+                   6 + 5 * expected_text_seconds(of.documents))
+
+
+def _on_set(task: str, set_name: str, model_name: str, options: PoolingOptions, key_of: Callable[..., ResultKey], action: str,
+            seconds: float) -> Request:
+    key = key_of(resources.retrieval_set(set_name), model(model_name), options)
+    return Request(key, task, {"set": resources.retrieval_sets()[set_name], **_common(model_name, options, key)}, action, seconds)
+
+
+def pooling(request: Request) -> PoolingResult | None:
+    """The stored poolings, or None when they have to be computed first."""
+    return _stored(resources.stored_pooling, request)
+
+
+def stored(request: Request) -> StoredResult | None:
+    """A stored result as it is, or None when it has to be computed first."""
+    return _stored(resources.stored_result, request)
+
+
 def _stored(read: Callable[[str, ResultKey], Found], request: Request) -> Found | None:
     try:
         return read(request.key.digest, request.key)
@@ -118,7 +168,8 @@ def _stored(read: Callable[[str, ResultKey], Found], request: Request) -> Found 
         return None
 
 
-def _common(model_name: str, options: PairOptions | LayerOptions | TokenOptions | TruncationOptions, key: ResultKey) -> dict[str, Any]:
+def _common(model_name: str, options: PairOptions | LayerOptions | TokenOptions | PoolingOptions | TruncationOptions,
+            key: ResultKey) -> dict[str, Any]:
     own = settings()
     return {"model": resources.model_names()[model_name], "options": asdict(options), "device": own.device,
             "allow_remote_code": list(own.allow_remote_code), "digest": key.digest}
@@ -157,6 +208,11 @@ def is_backbone(name: str) -> bool:
 def start(request: Request, watcher: str) -> Job:
     """Queues the request's computation, or joins it where somebody has asked already."""
     return resources.jobs().submit(request.task, request.args, request.key.digest, watcher)
+
+
+def expected_text_seconds(texts: Sequence[str]) -> float:
+    """A rough guess of the seconds that encoding takes on two CPU cores."""
+    return 2e-4 * sum(map(len, texts)) / 4.3
 
 
 def expected_seconds(corpus: Corpus, pairs: int) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 
 import streamlit as st
 
@@ -59,18 +59,17 @@ def keep_layer(chart_key: str, layer_of: Callable[[str, str], str]) -> None:
         st.session_state[LAYER] = layer_of(data[0], data[1])
 
 
-def keep_clicked(chart_key: str, control: str, at: int, allowed: Collection[str]) -> None:
-    """Callback of a figure: one part of what the point clicked carries becomes a control's value, where that allows it."""
-    data = _clicked(chart_key)
-    if len(data) > at and data[at] in allowed:
-        st.session_state[control] = data[at]
-
-
 def toggle_clicked(chart_key: str, list_key: str) -> None:
     """Callback of a figure of models: the model clicked goes into a list, or out of it."""
     if data := _clicked(chart_key):
         there, name = list(st.session_state.get(list_key, [])), data[0]
         st.session_state[list_key] = [one for one in there if one != name] if name in there else [*there, name]
+
+
+def keep_clicked(chart_key: str, key: str, names: Sequence[str]) -> None:
+    """Callback of a figure whose points carry a number: the name at that place goes into a widget's state."""
+    if data := _clicked(chart_key):
+        st.session_state[key] = names[int(data[0])]
 
 
 def _clicked(chart_key: str) -> list[str]:

@@ -45,6 +45,9 @@ Task = Callable[..., str]
 TASKS: dict[str, str | Task] = {"pair_map": "components.pipeline:run_pair_map",
                                "pair_list": "components.pipeline:run_pair_list",
                                "layers": "components.layer_pipeline:run_layers",
+                               "pooling": "components.pooling_pipeline:run_pooling",
+                               "company": "components.fault_pipeline:run_company",
+                               "chunks": "components.fault_pipeline:run_chunks",
                                "truncation": "components.truncation_pipeline:run_truncation",
                                "pair_tokens": "components.token_pipeline:run_tokens"}
 """Task name -> ``"module:attribute"``, imported at the first request, since that may take seconds and a gigabyte."""

@@ -19,10 +19,11 @@ from components.layer_pipeline import compute_layers
 from components.models import EMBEDDED, bundled_models, declared, resolve_model
 from components.pair_map import PairOptions
 from components.pipeline import compute_pair_list, compute_pair_map
+from components.pooling_result import declared_prompts
 from components.retrieval_sets import load_retrieval_set
 from components.store import ResultStore, StoredResult
 from components.truncation_pipeline import compute_truncation
-from components.truncation_result import TruncationOptions, prompts_of
+from components.truncation_result import TruncationOptions
 from components.types import Progress, no_progress
 
 GALLERY_DIR = DATA_DIR / "gallery"
@@ -69,7 +70,7 @@ def build_gallery(work: ResultStore, target: Path = GALLERY_DIR, *, models: Sequ
 def add_truncation(model: str, work: ResultStore, gallery: ResultStore, progress: Progress = no_progress) -> int:
     """Writes one model's cuts on the bundled passages into a gallery; returns the bytes of their arrays."""
     ref = resolve_model(model)
-    options = TruncationOptions(*prompts_of(declared(ref.folder)))
+    options = TruncationOptions(*declared_prompts(declared(ref.folder)))
     return _copy(compute_truncation(load_retrieval_set(RETRIEVAL_SET), ref, options, store=work, progress=progress), gallery)
 
 

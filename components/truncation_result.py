@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from components.errors import DataError
-from components.models import Declared
 from components.pooling_result import HELD_OUT, PROBE, SPEARMAN
 from components.retrieval import METRICS
 from components.types import FloatArray, IntArray, Interval
@@ -87,14 +86,6 @@ def checked_dims(dims: Sequence[int], full: int, model: str) -> tuple[int, ...]:
         raise DataError("dims", f"must lie in 1 to {full:,}, the dim of {model}", ", ".join(f"{dim:,}" for dim in wrong),
                         "leave these out")
     return tuple(sorted({*dims, full})) if dims else default_dims(full)
-
-
-def prompts_of(declared: Declared) -> tuple[str, str]:
-    """The prompts that a model's files name for queries and for documents, else its default prompt, else none."""
-    known = dict(declared.prompts or {})
-    usual = known.get(declared.default_prompt or "", "")
-    return (next((known[name] for name in ("query", "search_query") if name in known), usual),
-            next((known[name] for name in ("document", "passage", "corpus", "search_document") if name in known), usual))
 
 
 def variants_of(dims: Sequence[int], n_axes: int) -> tuple[Variant, ...]:

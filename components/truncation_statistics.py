@@ -60,7 +60,7 @@ def losses_of(each: Mapping[str, Sequence[FloatArray]], grades: FloatArray, vari
                 values, whole = (np.stack([each[metric][row] for metric in group], axis=1) for row in (k, full))
                 both = bootstrap_means(np.concatenate([values, whole - values], axis=1), OF.get(group[0], "queries"))
                 found, gaps = both[:len(group)], both[len(group):]
-                chances = [randomisation_p(column) for column in (whole - values).T] if tested else []
+                chances = randomisation_p(whole - values).tolist() if tested else []
             else:
                 continue
             for at, metric in enumerate(group):
@@ -114,8 +114,8 @@ def model_differences(one: TruncationResult, other: TruncationResult, metric: st
 def _difference(one: FloatArray, other: FloatArray, grades: FloatArray, metric: str) -> tuple[Interval, float]:
     if metric == SPEARMAN:
         return spearman_difference(one, other, grades, "pairs")
-    gap = one - other
-    return bootstrap_means(gap[:, None], OF.get(metric, "queries"))[0], randomisation_p(gap)
+    gap = (one - other)[:, None]
+    return bootstrap_means(gap, OF.get(metric, "queries"))[0], float(randomisation_p(gap)[0])
 
 
 def long_rows(name: str, result: TruncationResult) -> list[dict[str, Any]]:

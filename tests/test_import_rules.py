@@ -171,6 +171,7 @@ def test_the_pipeline_computes_only_after_a_miss(path):
     assert top <= STORE | CORPORA | {"components.errors", "components.types", "components.models", "components.pair_map",
                                      "components.recipes", "components.training_folder",
                                      "components.pooling_result", "components.truncation_result",
+                                     "components.truncation_pipeline",
                                      "components.pipeline", "components.training_pipeline", "components.layer_pipeline",
                                      "components.layer_curves", "components.nano", "components.nano_settings",
                                      "components.statistics", "components.probe"}

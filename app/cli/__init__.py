@@ -13,7 +13,7 @@ import warnings
 
 import typer
 
-from app.cli import cache, gallery, layers, nano, pairs, serve, train, truncation
+from app.cli import cache, gallery, layers, nano, pairs, pooling, serve, train, truncation
 from components.errors import PoolscopeError
 from components.store import StoreWarning
 
@@ -22,6 +22,7 @@ cli = typer.Typer(name="poolscope", no_args_is_help=True, add_completion=False, 
 cli.command("serve")(serve.serve)
 cli.command("pairs")(pairs.pairs)
 cli.command("layers")(layers.layers)
+cli.command("pooling")(pooling.pooling)
 cli.command("truncation")(truncation.truncation)
 cli.command("train")(train.train)
 cli.add_typer(cache.cli, name="cache")

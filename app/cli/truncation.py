@@ -39,9 +39,10 @@ def truncation(
     probe_accuracy, probe_accuracy_held_out, overlap@10 (with the full vector), then geometry and MIC's terms without intervals.
     """
     from components.models import declared, resolve_model
+    from components.pooling_result import declared_prompts
     from components.retrieval_sets import load_retrieval_set
     from components.truncation_pipeline import compute_truncation
-    from components.truncation_result import TruncationOptions, TruncationResult, prompts_of
+    from components.truncation_result import TruncationOptions, TruncationResult
 
     start = time.perf_counter()
     if out is None and not json_:
@@ -57,7 +58,7 @@ def truncation(
     ref = resolve_model(model, revision=revision, download=True)
     own = settings()
     of = load_retrieval_set(folder, own.limits)
-    usual = prompts_of(declared(ref.folder))
+    usual = declared_prompts(declared(ref.folder))
     asked = TruncationOptions(usual[0] if query_prompt is None else query_prompt,
                               usual[1] if document_prompt is None else document_prompt, wanted)
     with terminal_progress() as progress:

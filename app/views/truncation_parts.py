@@ -44,8 +44,8 @@ class Asked:
 
 def choose_set() -> str:
     """A retrieval set."""
-    return str(st.sidebar.selectbox("Queries and documents", resources.retrieval_set_names(), key="set", bind="query-params",
-                                    help="What is searched; `poolscope truncation MODEL DIR` takes a set of your own."))
+    return str(st.sidebar.selectbox("Queries and documents", list(resources.retrieval_sets()), key="set", bind="query-params",
+                                    help="What is searched; POOLSCOPE_RETRIEVAL_SETS and the command line take sets of your own."))
 
 
 def compared(model_name: str) -> list[str]:
@@ -104,15 +104,16 @@ def curves(data: Cuts, asked: Asked, theme: ChartTheme) -> None:
     drawn, alt = resources.made_once(data.signature("curves", asked, theme.name, narrow), draw)
     with st.container(key="curves"):
         name = f"truncation_curves_{'narrow' if narrow else 'wide'}"
-        st.plotly_chart(drawn, theme=None, key=name, alt=alt, config=CHART, selection_mode="points",
-                        on_select=partial(state.keep_clicked, name, CUT, 1, [str(dim) for dim in data.first.result.dims[:-1]]))
+        shorter = [str(dim) for dim in data.first.result.dims[:-1]]
+        st.plotly_chart(drawn, theme=None, key=name, alt=alt, config=CHART, **({} if not shorter else {
+            "selection_mode": "points", "on_select": partial(state.keep_clicked, name, CUT, shorter)}))
     st.caption(caption(data, asked))
 
 
 def _curves(data: Cuts, asked: Asked, theme: ChartTheme, chosen: int | None, *, narrow: bool = False) -> go.Figure:
     return truncation_curves(truncation_data.curves(data, asked.metric, asked.dtype),
                              truncation_data.baselines(data.first, asked.metric) if asked.baselines else [], theme,
-                             label=f"{asked.word}, {asked.dtype}", chosen=chosen, narrow=narrow)
+                             label=f"{asked.word}, {asked.dtype}", chosen=chosen, narrow=narrow, places=data.first.result.dims[:-1])
 
 
 def caption(data: Cuts, asked: Asked) -> str:

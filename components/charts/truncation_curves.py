@@ -52,19 +52,21 @@ class Baseline:
 
 
 def truncation_curves(curves: Sequence[Curve], baselines: Sequence[Baseline], theme: ChartTheme, *, label: str,
-                      chosen: int | None = None, height: int = 460, narrow: bool = False, scale: float = 1.0) -> go.Figure:
-    """Draws them on a logarithmic axis of dims. Pure; show it with ``theme=None``. Points carry (model, dim).
+                      chosen: int | None = None, places: Sequence[int] = (), height: int = 460, narrow: bool = False,
+                      scale: float = 1.0) -> go.Figure:
+    """Draws them on a logarithmic axis of dims. Pure; show it with ``theme=None``.
 
     Args:
         label: words for the metric.
         chosen: a dim to mark.
+        places: dims of which points carry their place among these; those of other dims carry that of the nearest.
     """
     fig = go.Figure(layout={"template": style.template(theme, scale=scale)})
     name = html.escape(label, quote=False)
     for base in baselines:
         _draw_baseline(fig, base, theme, name)
     for curve in curves:
-        _draw_curve(fig, curve, theme, name)
+        _draw_curve(fig, curve, theme, name, places)
     dims = sorted({dim for part in ([c.dims for c in curves], [b.dims for b in baselines]) for known in part for dim in known})
     if chosen is not None:
         fig.add_vline(x=chosen, name="chosen", layer="below",  # type: ignore[arg-type]
@@ -85,7 +87,7 @@ def truncation_curves(curves: Sequence[Curve], baselines: Sequence[Baseline], th
     return fig
 
 
-def _draw_curve(fig: go.Figure, curve: Curve, theme: ChartTheme, label: str) -> None:
+def _draw_curve(fig: go.Figure, curve: Curve, theme: ChartTheme, label: str, places: Sequence[int]) -> None:
     colour, name = theme.models[curve.colour % len(theme.models)], html.escape(curve.model, quote=False)
     x, mean = np.array(curve.dims), np.array([m.value for m in curve.means])
     if any(m.low is not None for m in curve.means):
@@ -100,7 +102,8 @@ def _draw_curve(fig: go.Figure, curve: Curve, theme: ChartTheme, label: str) -> 
                     line={"color": colour, "width": 2, "dash": "dash" if curve.role == BACKBONE else "solid"},
                     marker={"size": 8, "color": theme.paper if curve.role == BACKBONE else colour,
                             "line": {"color": colour, "width": 1.5}},
-                    customdata=[[curve.model, str(dim)] for dim in curve.dims], selected={"marker": {"opacity": 1}},
+                    customdata=[[min(range(len(places)), key=lambda k, dim=dim: abs(places[k] - dim))] for dim in curve.dims]
+                    if places else None, selected={"marker": {"opacity": 1}},
                     unselected={"marker": {"opacity": 1}})
 
 

@@ -12,10 +12,11 @@ from streamlit.testing.v1 import AppTest
 
 from app.settings import settings
 from components.models import declared, resolve_model
+from components.pooling_result import declared_prompts
 from components.retrieval_sets import load_retrieval_set
 from components.truncation_advice import recommend
 from components.truncation_pipeline import compute_truncation, truncation_key
-from components.truncation_result import TruncationOptions, TruncationResult, prompts_of
+from components.truncation_result import TruncationOptions, TruncationResult
 from tests.app.pages import metrics, open_page
 from tests.components import tiny_models
 from tests.test_import_rules import ROOT
@@ -60,7 +61,7 @@ def open_cuts(**query: str | list[str]) -> AppTest:
 
 def result_of(folder, name: str) -> TruncationResult:
     ref = resolve_model(str(folder / name))
-    key = truncation_key(load_retrieval_set(SET), ref, TruncationOptions(*prompts_of(declared(ref.folder))))
+    key = truncation_key(load_retrieval_set(SET), ref, TruncationOptions(*declared_prompts(declared(ref.folder))))
     found = settings().open_store().get(key)
     return TruncationResult.from_stored(found.arrays, found.meta)
 
