@@ -105,8 +105,8 @@ def curves(data: Cuts, asked: Asked, theme: ChartTheme) -> None:
     with st.container(key="curves"):
         name = f"truncation_curves_{'narrow' if narrow else 'wide'}"
         shorter = [str(dim) for dim in data.first.result.dims[:-1]]
-        st.plotly_chart(drawn, theme=None, key=name, alt=alt, config=CHART, **({} if not shorter else {
-            "selection_mode": "points", "on_select": partial(state.keep_clicked, name, CUT, shorter)}))
+        st.plotly_chart(drawn, theme=None, key=name, alt=alt, config=CHART, selection_mode="points",
+                        on_select=partial(state.keep_clicked, name, CUT, shorter))
     st.caption(caption(data, asked))
 
 

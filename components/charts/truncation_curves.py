@@ -102,8 +102,8 @@ def _draw_curve(fig: go.Figure, curve: Curve, theme: ChartTheme, label: str, pla
                     line={"color": colour, "width": 2, "dash": "dash" if curve.role == BACKBONE else "solid"},
                     marker={"size": 8, "color": theme.paper if curve.role == BACKBONE else colour,
                             "line": {"color": colour, "width": 1.5}},
-                    customdata=[[min(range(len(places)), key=lambda k, dim=dim: abs(places[k] - dim))] for dim in curve.dims]
-                    if places else None, selected={"marker": {"opacity": 1}},
+                    customdata=[[int(np.abs(np.array(places) - dim).argmin())] for dim in curve.dims] if places else None,
+                    selected={"marker": {"opacity": 1}},
                     unselected={"marker": {"opacity": 1}})
 
 
