@@ -47,7 +47,8 @@ def correlation(data: Cuts, dim: int, tau: float, theme: ChartTheme) -> None:
     drawn, alt = resources.made_once(data.signature("map", dim, theme.name, narrow), draw)
     st.plotly_chart(drawn, theme=None, key="correlation_map", alt=alt, config=CHART)
     st.caption(f"C: correlation of a kept with a dropped coordinate over each text's tokens, averaged over "
-               f"{result.meta['n_correlated'][SPECIAL]:,} documents; mean |C| in blocks of coordinates, finer in front. Final layer.")
+               f"{result.meta['n_correlated'][SPECIAL]:,} of {result.meta['n']['documents']:,} documents "
+               "(the first, 1,000 at the most); mean |C| in blocks of coordinates, finer in front. Final layer.")
     st.markdown(f"**What this shows.** {widgets.plain(said(data, dim, tau))}")
 
 
