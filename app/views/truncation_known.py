@@ -16,7 +16,8 @@ def known() -> None:
             return
         st.markdown("**As published** (BERT-base, per cent; blank where nothing was published):")
         st.dataframe(known_data.published_table(), hide_index=True, key="published_mic")
-        st.markdown("**Our nano family**, means over five seeds [95% interval over seeds]; its texts and tasks are its own:")
+        st.markdown("**Our nano family**, means over five seeds [95% interval over seeds], Recall in per cent; its texts and tasks are "
+                    "its own:")
         st.dataframe(known_data.nano_table(), hide_index=True, key="nano_seeds")
         st.markdown("\n\n".join(f"- {widgets.plain(line)}" for line in known_data.reproduced()))
 

@@ -43,6 +43,9 @@ def test_a_link_opens_the_same_view_and_controls_go_into_it(visit, cut):
     fresh = visit()
     fresh.open(page.page.url.removeprefix(page.server.url))
     fresh.page.wait_for_selector(CURVES)
+    for one in (page, fresh):
+        one.page.locator("[data-testid=stMetricValue]").nth(3).wait_for()
+        one.settle()
     assert metrics(fresh) == metrics(page) and len(metrics(fresh)) == 4
     assert fresh.page.get_by_text("Numbers kept as").is_visible()
 
