@@ -29,6 +29,7 @@ PAGES = (
     PageRow("views/map.py", "map", "Map of pairs"),
     PageRow("views/layers.py", "layers", "Layers"),
     PageRow("views/pooling.py", "pooling", "Pooling"),
+    PageRow("views/truncation.py", "truncation", "Truncation"),
     PageRow("views/models.py", "models", "Models"),
     PageRow("views/pair.py", "pair", "Pair"),
     PageRow("views/audit.py", "audit", "Audit"),

@@ -22,6 +22,7 @@ from components.pair_selection import Pairs, pairs_of
 from components.pooling_result import PoolingResult
 from components.retrieval_sets import BUNDLED_SETS, load_retrieval_set
 from components.store import ResultKey, ResultStore, StoredResult
+from components.truncation_result import TruncationResult
 from components.types import Corpus, PairList, RetrievalSet
 
 Made = TypeVar("Made")
@@ -141,6 +142,17 @@ def stored_pooling(digest: str, _key: ResultKey) -> PoolingResult:
     """
     found = _stored(_key)
     return PoolingResult.from_stored(found.arrays, {**found.meta, "versions": dict(found.versions)})
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def stored_truncation(digest: str, _key: ResultKey) -> TruncationResult:
+    """One model's stored cuts in memory (half a megabyte for 300 queries).
+
+    Raises:
+        NotStored: they are not in the store (any more).
+    """
+    found = _stored(_key)
+    return TruncationResult.from_stored(found.arrays, {**found.meta, "versions": dict(found.versions)})
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)

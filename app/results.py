@@ -14,7 +14,7 @@ from components.fault_pipeline import chunks_key, company_key
 from components.layer_curves import LayerCurves, LayerOptions
 from components.layer_pipeline import layers_key
 from components.length_pipeline import LengthOptions, length_key
-from components.models import ModelRef, declared, layer_count, resolve_model
+from components.models import ModelRef, declared, hidden_size, layer_count, resolve_model
 from components.pair_map import PairMap, PairOptions
 from components.pair_parts import n_pairs_of
 from components.pair_selection import Pairs
@@ -25,10 +25,13 @@ from components.pooling_result import PoolingOptions, PoolingResult, declared_pr
 from components.store import ResultKey, StoredResult
 from components.subset_pipeline import UMAP, SubsetOptions, subset_key
 from components.token_pipeline import TokenOptions, tokens_key
+from components.truncation_pipeline import truncation_key
+from components.truncation_result import TruncationOptions, TruncationResult
 from components.types import Corpus, PairList
 
 Found = TypeVar("Found")
-Options = PairOptions | LayerOptions | TokenOptions | SubsetOptions | LengthOptions | PoolingOptions
+Options = PairOptions | LayerOptions | TokenOptions | SubsetOptions | LengthOptions | PoolingOptions \
+    | TruncationOptions
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,27 @@ def layers_request(corpus_name: str, model_name: str, options: LayerOptions) -> 
 def layers(request: Request) -> LayerCurves | None:
     """The stored layers, or None when they have to be computed first."""
     return _stored(resources.stored_layers, request)
+
+
+def truncation_request(set_name: str, model_name: str) -> Request:
+    """What to ask for so that a model's cuts on a bundled retrieval set lie in the store; with the prompts that it declares.
+
+    Raises:
+        DataError, ModelError: with a sentence.
+    """
+    of, ref = resources.retrieval_set(set_name), model(model_name)
+    options = TruncationOptions(*declared_prompts(declared(ref.folder)))
+    key = truncation_key(of, ref, options)
+    args = {"set": resources.retrieval_sets()[set_name], **_common(model_name, options, key)}
+    width = hidden_size(ref)
+    tokens = (2 * sum(map(len, of.documents)) + sum(map(len, of.queries))) / 4.3 + 50_000
+    return Request(key, "truncation", args, f"Cut {model_name} to {width:,} dims and fewer",
+                   15 + tokens * 2e-4 * (width / 384) + len(of.queries) * 0.05 + 40 * (width / 384) ** 2)
+
+
+def truncation(request: Request) -> TruncationResult | None:
+    """The stored cuts, or None when they have to be computed first."""
+    return _stored(resources.stored_truncation, request)
 
 
 def tokens_request(pair: PairList, model_name: str) -> Request:

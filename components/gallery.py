@@ -1,8 +1,8 @@
 """Results that come with the project, so that a first visit computes nothing.
 
 The gallery is a result store inside ``data/`` that is only read. Its pair maps hold every pair's d_mu and d_sigma, and its
-layers every text's values, in float32 (a relative rounding of 6e-8, far below what a page shows); everything else is as
-computed.
+layers every text's values, in float32 (a relative rounding of 6e-8, far below what a page shows), and so do cuts what no
+interval is computed from anew except the cosines of the graded pairs; everything else is as computed.
 """
 
 from __future__ import annotations
@@ -16,14 +16,21 @@ import numpy as np
 from components.corpora import DATA_DIR, bundled_names, load_corpus, load_pairs
 from components.layer_curves import QUANTITIES, LayerOptions
 from components.layer_pipeline import compute_layers
-from components.models import EMBEDDED, bundled_models, resolve_model
+from components.models import EMBEDDED, bundled_models, declared, resolve_model
 from components.pair_map import PairOptions
 from components.pipeline import compute_pair_list, compute_pair_map
+from components.pooling_result import declared_prompts
+from components.retrieval_sets import load_retrieval_set
 from components.store import ResultStore, StoredResult
+from components.truncation_pipeline import compute_truncation
+from components.truncation_result import TruncationOptions
 from components.types import Progress, no_progress
 
 GALLERY_DIR = DATA_DIR / "gallery"
-HALVED = {"pair_map": ("d_mu", "d_sigma"), "pair_list": (), "layers": QUANTITIES}
+HALVED = {"pair_map": ("d_mu", "d_sigma"), "pair_list": (), "layers": QUANTITIES,
+          "truncation": ("graded", "random", "variance", "spectrum", "share_above", "correlation_loss")}
+RETRIEVAL_SET = "passages"
+"""The set that cuts come along for."""
 
 
 def gallery_models() -> tuple[str, ...]:
@@ -56,7 +63,15 @@ def build_gallery(work: ResultStore, target: Path = GALLERY_DIR, *, models: Sequ
         for list_name in bundled_names("pairs"):
             listed = compute_pair_list(load_pairs(list_name), ref, PairOptions(), store=work, progress=progress)
             yield name, list_name, _copy(listed, gallery)
+        yield name, f"{RETRIEVAL_SET}, cut", add_truncation(name, work, gallery, progress)
     shutil.rmtree(target / ".locks", ignore_errors=True)
+
+
+def add_truncation(model: str, work: ResultStore, gallery: ResultStore, progress: Progress = no_progress) -> int:
+    """Writes one model's cuts on the bundled passages into a gallery; returns the bytes of their arrays."""
+    ref = resolve_model(model)
+    options = TruncationOptions(*declared_prompts(declared(ref.folder)))
+    return _copy(compute_truncation(load_retrieval_set(RETRIEVAL_SET), ref, options, store=work, progress=progress), gallery)
 
 
 def _copy(found: StoredResult, gallery: ResultStore) -> int:

@@ -22,13 +22,15 @@ FILES = sorted(p for folder in ("app", "components") for p in (ROOT / folder).rg
 
 STORE = {"components.store", "components.store_folder", "components.result_files", "components.result_key"}
 CORPORA = {"components.retrieval_sets", "components.vector_files", "components.vector_text", "components.audit_texts",
+           "components.truncation_tables",
            "components.published", "components.corpora", "components.files", "components.tables", "components.columns"}
 CONFIGURATION = {"components.embedding_config"}
 """Files of settings: read like texts, and checked against a model's own files."""
 PIPELINE = {"components.pipeline", "components.gallery", "components.training_pipeline", "components.layer_pipeline",
             "components.pooling_pipeline", "components.fault_pipeline", "components.pooled_umap_pipeline",
-            "components.token_pipeline", "components.subset_pipeline", "components.length_pipeline",
-            "components.audit_pipeline", "components.nano", "components.nano_settings", "components.nano_table"}
+            "components.truncation_pipeline", "components.token_pipeline", "components.subset_pipeline",
+            "components.length_pipeline", "components.audit_pipeline", "components.nano", "components.nano_settings",
+            "components.nano_table"}
 EXPORTS = {"components.html_export", "components.html_look"}
 """Files that anyone opens: made from figures, and themselves no computation."""
 EXPORTING = {"app.cli.export", "app.cli.export_site"}
@@ -40,9 +42,10 @@ ONE_FILE = {"transformers": {"components.encoders", "components.nano_backbone", 
                                       "components.model_modules"},
             "datasets": {"components.training"}, "filelock": {"components.training_folder"} | STORE,
             "pydantic": {"components.recipes", "components.embedding_config", "app.settings"},
-            "yaml": {"components.recipes", "components.embedding_config", "components.plain_yaml"},
+            "yaml": {"components.recipes", "components.embedding_config", "components.plain_yaml", "components.truncation_advice"},
             "tokenizers": {"components.nano_tokens"}, "safetensors": {"components.nano_backbone"},
-            "sklearn": {"components.pooling_measures", "components.projection"}, "statsmodels": {"components.query_statistics"},
+            "sklearn": {"components.pooling_measures", "components.projection", "components.truncation_measures"},
+            "statsmodels": {"components.query_statistics"}, "threadpoolctl": {"components.truncation_measures"},
             "umap": {"components.projection"}, "ot": {"components.transport"}, "pytrec_eval": {"components.retrieval"}}
 """Where each special library may be imported; a loss made for a library's trainer has to know that library, and
 who trains a model from nothing makes its classes, tokenizer and checkpoints."""
@@ -186,9 +189,11 @@ def test_the_pipeline_computes_only_after_a_miss(path):
     top = {found.module for found in imports(path) if found.top and found.package == "components"}
     assert top <= STORE | CORPORA | {"components.errors", "components.types", "components.models", "components.pair_map",
                                      "components.recipes", "components.training_folder",
+                                     "components.pooling_result", "components.truncation_result",
+                                     "components.truncation_pipeline",
                                      "components.pipeline", "components.training_pipeline", "components.layer_pipeline",
                                      "components.layer_curves", "components.token_pipeline", "components.nano",
-                                     "components.nano_settings", "components.pooling_result", "components.embedding_config",
+                                     "components.nano_settings", "components.embedding_config",
                                      "components.audit_options", "components.statistics", "components.probe"}
     assert {found.package for found in imports(path) if found.top} <= {"numpy", "components"} | set(sys.stdlib_module_names)
     assert not {module for module in ours(path) if module.startswith("components.charts")}

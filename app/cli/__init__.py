@@ -14,7 +14,7 @@ import warnings
 
 import typer
 
-from app.cli import audit, cache, export, export_site, gallery, layers, nano, pairs, pooling, serve, train
+from app.cli import audit, cache, export, export_site, gallery, layers, nano, pairs, pooling, serve, train, truncation
 from components.errors import PoolscopeError
 from components.store import StoreWarning
 
@@ -24,6 +24,7 @@ cli.command("serve")(serve.serve)
 cli.command("pairs")(pairs.pairs)
 cli.command("layers")(layers.layers)
 cli.command("pooling")(pooling.pooling)
+cli.command("truncation")(truncation.truncation)
 cli.command("train")(train.train)
 cli.command("config")(audit.config)
 cli.command("audit")(audit.audit)
