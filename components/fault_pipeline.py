@@ -53,12 +53,12 @@ def compute_company(of: RetrievalSet, ref: ModelRef, options: PoolingOptions, *,
 
     from components.model_modules import after_pooling
     from components.pooling_faults import BATCH_SIZES, LIMIT, drift, in_company
-    from components.retrieval import METRICS, evaluate_vectors
+    from components.retrieval import METRICS, evaluate_vectors, placed
 
     encoder, seconds = timed_encoder(ref, device, tuple(allow_remote_code), progress)
     head = after_pooling(ref)
     start = time.perf_counter()
-    queries = in_company(encoder, of.queries, 1, prompt=options.query_prompt, cancelled=cancelled)
+    queries = in_company(encoder, [of.queries[q] for q in of.answered], 1, prompt=options.query_prompt, cancelled=cancelled)
     sizes: list[int | str] = [size for size in BATCH_SIZES if size == 1 or size < 2 * len(of.documents)] + [LIMIT]
     columns: dict[str, list[Any]] = {name: [] for name in ("drift_unmasked", "drift_masked", "widths", "metrics_unmasked",
                                                            "metrics_masked")}
@@ -72,7 +72,7 @@ def compute_company(of: RetrievalSet, ref: ModelRef, options: PoolingOptions, *,
             vectors, asked = getattr(company, name), getattr(queries, name)
             columns[f"drift_{name}"].append(drift(vectors, getattr(alone, name)))
             vectors, asked = head.apply(vectors), head.apply(asked)
-            ranked = evaluate_vectors(of, asked, vectors)
+            ranked = evaluate_vectors(of, placed(of, asked), vectors)
             columns[f"metrics_{name}"].append([ranked.metrics[metric] for metric in METRICS])
     seconds["company"] = time.perf_counter() - start
     assert alone is not None

@@ -199,9 +199,11 @@ def probe_right(vectors: FloatArray, labels: Sequence[str], groups: Sequence[str
     from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, cross_val_predict
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
+    from threadpoolctl import threadpool_limits
 
     splits = StratifiedKFold(folds, shuffle=True, random_state=seed) if groups is None else \
         StratifiedGroupKFold(folds, shuffle=True, random_state=seed)
     probe = make_pipeline(StandardScaler(), RidgeClassifier(alpha=PROBE_PENALTY))
     known = np.asarray(labels)
-    return np.asarray(cross_val_predict(probe, vectors.astype(np.float64), known, groups=groups, cv=splits) == known)
+    with threadpool_limits(1):  # small matrices: several threads wait for each other, up to fifty times as long
+        return np.asarray(cross_val_predict(probe, vectors.astype(np.float64), known, groups=groups, cv=splits) == known)

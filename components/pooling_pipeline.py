@@ -123,11 +123,11 @@ def compute_pooling(of: RetrievalSet, ref: ModelRef, options: PoolingOptions, *,
 
 def _rankings(of: RetrievalSet, queries: Pooled, documents: Pooled, names: Sequence[str]) -> list[list[Found]]:
     """Each of ``RANKINGS``: what every pooling finds."""
-    from components.retrieval import COSINE, DOT, EUCLIDEAN, evaluate_vectors
+    from components.retrieval import COSINE, DOT, EUCLIDEAN, evaluate_vectors, placed
 
     hows = {COSINE: (COSINE, False, False), DOT: (DOT, False, False), EUCLIDEAN: (EUCLIDEAN, False, False),
             RANKINGS[3]: (EUCLIDEAN, True, False), RANKINGS[4]: (EUCLIDEAN, False, True)}
-    return [[evaluate_vectors(of, queries.vectors[name], documents.vectors[name], similarity, unit_queries=unit_queries,
+    return [[evaluate_vectors(of, placed(of, queries.vectors[name]), documents.vectors[name], similarity, unit_queries=unit_queries,
                               unit_documents=unit_documents) for name in names]
             for similarity, unit_queries, unit_documents in (hows[ranking] for ranking in RANKINGS)]
 

@@ -137,9 +137,19 @@ def _ties(row: FloatArray, relevant: IntArray) -> bool:
     return bool(np.isin(row[relevant], row[others]).any())
 
 
+def placed(of: RetrievalSet, asked: FloatArray) -> FloatArray:
+    """(n_queries, dim) with the answered queries' vectors, (n_answered, dim), at their places; the others' are never looked at."""
+    out = np.zeros((len(of.queries), asked.shape[1]), dtype=asked.dtype)
+    out[of.answered] = asked
+    return out
+
+
 def evaluate_vectors(of: RetrievalSet, queries: FloatArray, documents: FloatArray, similarity: str = COSINE, *,
                      unit_queries: bool = False, unit_documents: bool = False, metrics: Sequence[str] = METRICS) -> Found:
-    """``evaluate`` of vectors: (n_queries, dim) of all queries and (n_documents, dim)."""
+    """``evaluate`` of vectors: (n_queries, dim), of all queries, and (n_documents, dim)."""
+    if len(queries) != len(of.queries) or len(documents) != len(of.documents):
+        raise DataError("vectors", "must be one for each query and document", f"{len(queries):,} and {len(documents):,} for "
+                        f"{len(of.queries):,} queries and {len(of.documents):,} documents", "give whole arrays")
     asked = queries[of.answered]
 
     def rows() -> Iterator[FloatArray]:

@@ -160,14 +160,11 @@ def measure_cut(of: RetrievalSet, vectors: Vectors, cut: Callable[[FloatArray], 
     out = Measured(np.array([found.metrics[name] for name in METRICS]), graded, shared_neighbours(level(documents), nearest),
                    found.tied)
     if len(vectors.labels) and (probe or held_out):
-        from threadpoolctl import threadpool_limits
-
-        with threadpool_limits(1):  # small matrices: several threads wait for each other, up to fifty times as long
-            others = cut(vectors.others)
-            if probe:
-                out.probe = probe_right(others, vectors.labels)
-            if held_out:
-                out.held_out = probe_right(others, vectors.fields, vectors.labels)
+        others = cut(vectors.others)
+        if probe:
+            out.probe = probe_right(others, vectors.labels)
+        if held_out:
+            out.held_out = probe_right(others, vectors.fields, vectors.labels)
     return out
 
 

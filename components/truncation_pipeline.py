@@ -92,6 +92,7 @@ def _encode(encoder: Encoder, of: RetrievalSet, pooling: str, after: Any, option
             cancelled: CancelEvent | None) -> tuple[Vectors, dict[str, Any]]:
     from components.corpora import load_corpus, load_pairs, subject_fields
     from components.pooling_measures import pooled_vectors
+    from components.retrieval import placed
     from components.truncation_measures import Vectors
 
     def encode(texts: Sequence[str], what: str, prompt: str = "") -> Any:
@@ -104,8 +105,7 @@ def _encode(encoder: Encoder, of: RetrievalSet, pooling: str, after: Any, option
     n = len(pairs.texts_a)
     graded = encode([*pairs.texts_a, *pairs.texts_b], "graded pairs").vectors[pooling]
     rest = encode(others.texts, "the encyclopedia").vectors[pooling]
-    queries = np.zeros((len(of.queries), rest.shape[1]), np.float32)
-    queries[of.answered] = asked.vectors[pooling]
+    queries = placed(of, asked.vectors[pooling])
     for what, found in (("documents", documents.vectors[pooling]), ("queries", queries), ("graded pairs", graded),
                         ("encyclopedia", rest)):
         if not np.isfinite(found).all():

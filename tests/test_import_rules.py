@@ -45,7 +45,7 @@ ONE_FILE = {"transformers": {"components.encoders", "components.nano_backbone", 
             "yaml": {"components.recipes", "components.embedding_config", "components.plain_yaml", "components.truncation_advice"},
             "tokenizers": {"components.nano_tokens"}, "safetensors": {"components.nano_backbone"},
             "sklearn": {"components.pooling_measures", "components.projection", "components.truncation_measures"},
-            "statsmodels": {"components.query_statistics"}, "threadpoolctl": {"components.truncation_measures"},
+            "statsmodels": {"components.query_statistics"}, "threadpoolctl": {"components.pooling_measures"},
             "umap": {"components.projection"}, "ot": {"components.transport"}, "pytrec_eval": {"components.retrieval"}}
 """Where each special library may be imported; a loss made for a library's trainer has to know that library, and
 who trains a model from nothing makes its classes, tokenizer and checkpoints."""

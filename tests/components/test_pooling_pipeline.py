@@ -144,6 +144,19 @@ def test_a_prompt_changes_the_side_it_is_for(small, tmp_path, found):
     assert not np.array_equal(stored.arrays["planes"], found.planes)
 
 
+def test_queries_without_an_answer_change_nothing(small, found, tmp_path):
+    """One more query, in front, that nothing answers: every number stays what it was."""
+    more = RetrievalSet("more", ("q-none", *small.query_ids), ("What is this?", *small.queries), small.document_ids, small.documents,
+                        small.judged + np.array([1, 0, 0]))
+    store, options, ref = ResultStore(tmp_path), PoolingOptions(more=False), resolve_model(MODEL)
+    stored = compute_pooling(more, ref, options, store=store)
+    assert np.allclose(stored.arrays["metrics"], found.metrics, atol=1e-9)
+    assert (stored.meta["n_queries"], stored.meta["n_answered"]) == (17, 16)
+    company = compute_company(more, ref, options, store=store)
+    mean = found.per_query("mean", PRIMARY)
+    assert company.arrays["metrics_masked"][0][METRICS.index(PRIMARY)] == pytest.approx(mean, abs=1e-9)
+
+
 def test_too_many_pairs_leave_second_order_scores_out(small, tmp_path, monkeypatch):
     monkeypatch.setattr(pooling_pipeline, "SECOND_ORDER_PAIRS", 100)
     stored = compute_pooling(small, resolve_model(MODEL), PoolingOptions(), store=ResultStore(tmp_path))
