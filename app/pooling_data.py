@@ -15,7 +15,8 @@ from components.charts.company_curve import MASKED, UNMASKED, CompanyLine
 from components.charts.interval_rows import FAULT, HYPOTHESIS, PLAIN, REFERENCE, IntervalRow
 from components.charts.pooled_planes import PooledPlane
 from components.charts.style import caption_number, interval_text
-from components.pooling import IN_WORDS, MEAN
+from components.embedding_config import config_of
+from components.pooling import IN_WORDS, MEAN, POOLINGS
 from components.pooling import UNMASKED as UNMASKED_POOLING
 from components.pooling_result import PENALTY, SECOND_ORDER, W2, PoolingResult, Row, ranking_of
 from components.query_statistics import bootstrap_means, randomisation_p
@@ -275,6 +276,14 @@ def geometry(data: PoolingData) -> pd.DataFrame:
 def cut(texts: Sequence[str]) -> list[str]:
     """Texts short enough to hover over."""
     return [text if len(text) <= CUT else text[:CUT - 1] + "…" for text in texts]
+
+
+def configuration(data: PoolingData, setting: Setting) -> str:
+    """embedding.yaml of the model as its files declare it, with the pooling in use where that is one to be used."""
+    ref = results.model(data.model)
+    own = config_of(ref)
+    pooling = setting.pooling if setting.pooling in (*POOLINGS, data.result.declared) else own.pooling
+    return own.model_copy(update={"pooling": pooling, "normalize": own.normalize or setting.similarity == COSINE}).as_yaml()
 
 
 def about(data: PoolingData, setting: Setting, version: str) -> dict[str, str]:

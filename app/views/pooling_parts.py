@@ -214,6 +214,17 @@ def caveats(data: PoolingData) -> None:
         st.markdown("\n\n".join(lines))
 
 
+def configuration(data: PoolingData, setting: Setting) -> None:
+    """What a pipeline has to say to do the same."""
+    st.subheader("Say it in a file")
+    lines = pooling_data.configuration(data, setting)
+    st.code(lines, language="yaml")
+    st.download_button("Save as embedding.yaml", lines, file_name="embedding.yaml", mime="application/yaml", on_click="ignore",
+                       key="pooling_yaml")
+    st.caption("`poolscope audit embedding.yaml` compares it with the model's files, and with vectors that your pipeline made; "
+               "the page Audit does the same.")
+
+
 def exports(data: PoolingData, setting: Setting) -> None:
     """The figure and the tables as files."""
     with st.expander("Export", on_change="rerun", key="pooling_export_open") as folded:

@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from app.settings import settings
 from components.charts.style import caption_number
+from components.embedding_config import parse_config
 from components.fault_pipeline import compute_chunks, compute_company
 from components.models import resolve_model
 from components.pooling_pipeline import compute_pooling, pooling_key
@@ -102,6 +103,12 @@ def test_prompts_are_shown_with_and_without(stored):
     assert any("With the declared prompts" in element.value for element in page.markdown)
     off = open_page("pooling", {"set": "small", "model": "prompted", "prompts": "false"})
     assert metrics(off) != metrics(page) or off.metric
+
+
+def test_the_file_says_what_is_in_use_and_the_audit_reads_it(stored):
+    for query, pooling in (({}, "cls"), ({"pooling": "mean"}, "mean"), ({"pooling": "mean_unmasked"}, "cls")):
+        written = parse_config(open_pooling(**query).code[0].value)
+        assert (written.model, written.pooling, written.normalize) == ("nano-cls", pooling, True)
 
 
 def test_a_backbone_has_no_wrong_pooling(stored):

@@ -52,15 +52,20 @@ def test_the_wrong_pooling_rings_the_alarm_and_its_link_opens_the_same(visit, me
     assert metrics(fresh) == metrics(page) and int(metrics(page)[3]) >= 0
 
 
-def test_a_document_clicked_on_a_plane_is_looked_at(visit, measured):
+def test_a_document_chosen_is_looked_at_and_marked_in_every_plane(visit, measured):
     page = visit()
     page.open(measured)
     page.page.wait_for_selector(ROWS)
-    page.page.get_by_role("combobox", name="Document", exact=True).click()
-    page.page.get_by_role("option", name="appliances-007").click()
+    field = page.page.get_by_role("combobox", name="Document", exact=True)
+    field.click()
+    field.fill("appliances-007")
+    field.press("Enter")
     page.page.wait_for_url("**doc=appliances-007**")
     page.settle()
     assert page.page.get_by_text("document appliances-007").count() >= 1
+    marked = page.page.evaluate("""() => [...document.querySelectorAll('.js-plotly-plot')].map(
+        plot => plot.data.filter(trace => trace.name === 'marked').length).filter(n => n)""")
+    assert marked == [7]
 
 
 @pytest.mark.parametrize("options", [{"color_scheme": "dark"}, {"viewport": {"width": 390, "height": 844}}], ids=["dark", "390 px"])

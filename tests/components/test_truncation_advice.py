@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import yaml
 
+from components.embedding_config import parse_config
 from components.store import ResultKey
 from components.truncation_advice import (
     Recommendation,
@@ -117,5 +118,7 @@ def test_the_lines_of_embedding_yaml(early, flat):
     written = yaml.safe_load(embedding_yaml(KEY, early, recommend(early)))
     assert written == {"embedding": {"model": "a/model", "revision": "sha256:1", "pooling": "mean", "normalize": True,
                                      "max_seq_len": 64, "truncate_dim": 16}}
+    read = parse_config(embedding_yaml(KEY, early, recommend(early)))
+    assert read.truncate_dim == written["embedding"]["truncate_dim"], "the audit reads what is written here"
     assert "truncate_dim" not in yaml.safe_load(embedding_yaml(KEY, flat, recommend(flat)))["embedding"], "nothing is cut"
     assert isinstance(recommend(early), Recommendation) and recommend(early).as_dict()["dim"] == 16
