@@ -25,13 +25,18 @@ pooling_parts.alarm(data, setting)
 pooling_parts.headline(data, setting)
 pooling_parts.figure(data, setting, theme.current())
 st.markdown(f"**What this shows.** {widgets.plain(pooling_data.finding(data))}")
-pooling_parts.metrics_table(data, setting)
-pooling_parts.flipped(data, setting)
-pooling_parts.prompts(data, setting)
-pooling_faults.company(data, setting, theme.current())
-pooling_faults.chunks(data, setting, theme.current())
-pooling_geometry.show(data, theme.current())
-pooling_parts.configuration(data, setting)
+match pooling_parts.choose_part():
+    case pooling_parts.METRICS_AND_QUERIES:
+        pooling_parts.metrics_table(data, setting)
+        pooling_parts.flipped(data, setting)
+        pooling_parts.prompts(data, setting)
+    case pooling_parts.FAULTS:
+        pooling_faults.company(data, setting, theme.current())
+        pooling_faults.chunks(data, setting, theme.current())
+    case pooling_parts.GEOMETRY:
+        pooling_geometry.show(data, theme.current())
+    case _:
+        pooling_parts.configuration(data, setting)
 pooling_parts.caveats(data)
 pooling_parts.exports(data, setting)
 viewport.watch()

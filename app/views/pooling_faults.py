@@ -7,13 +7,13 @@ import streamlit as st
 
 from app import pooling_data, resources, results, viewport, widgets
 from app.pooling_data import METRIC_WORDS, PoolingData, Setting
+from app.views import pooling_parts
 from components.charts.company_curve import company_curve, company_curve_alt
 from components.charts.interval_rows import interval_rows, interval_rows_alt
 from components.charts.style import ChartTheme, caption_number, interval_text
 from components.files import plural
 
 CHART = {"displaylogo": False, "displayModeBar": False}
-DOCUMENT = "doc"
 
 
 def company(data: PoolingData, setting: Setting, theme: ChartTheme) -> None:
@@ -26,7 +26,7 @@ def company(data: PoolingData, setting: Setting, theme: ChartTheme) -> None:
     if found is None:
         widgets.compute_or_wait(request, height=180)
         return
-    document = _document(data)
+    document = pooling_parts.choose_document(data)
     lines = pooling_data.company_lines(found, setting.metric, document)
     sizes, label, narrow = pooling_data.company_sizes(found), METRIC_WORDS[setting.metric], viewport.is_narrow()
     one = f"document {data.of.document_ids[document]}"
@@ -35,6 +35,10 @@ def company(data: PoolingData, setting: Setting, theme: ChartTheme) -> None:
     masked, unmasked = lines
     worst = int(np.argmin([m.value for m in unmasked.metric]))
     here, alone = unmasked.metric[worst], unmasked.metric[0]
+    if float(unmasked.drift.max()) < 1e-9:
+        st.markdown(f"No document of {widgets.plain(data.of.name)} is ever padded, since all have as many tokens as the model reads: "
+                    "with nothing to forget, the mask makes no difference here.")
+        return
     st.caption(f"{plural(data.result.meta['n_documents'], 'document')}; line: half of the texts lie below, band: 5 to 95%; dotted: "
                f"{widgets.plain(one)} ({found.arrays['n_tokens'][document]:,} tokens, in batches up to "
                f"{int(found.arrays['widths'][:, document].max()):,} wide). With the mask the largest distance is "
@@ -42,13 +46,6 @@ def company(data: PoolingData, setting: Setting, theme: ChartTheme) -> None:
     st.markdown(f"Without the mask, {label} lies lowest with {widgets.plain(sizes[worst])} in a batch: {caption_number(here.value)} "
                 f"{interval_text(here.low, here.high)} where each text alone gives {caption_number(alone.value)} "
                 f"{interval_text(alone.low, alone.high)}, over {here.n:,} queries.")
-
-
-def _document(data: PoolingData) -> int:
-    """The document looked at: the one chosen on a plane, or in the menu."""
-    ids = list(data.of.document_ids)
-    chosen = st.selectbox("Document", ids, key=DOCUMENT, bind="query-params")
-    return ids.index(str(chosen))
 
 
 def chunks(data: PoolingData, setting: Setting, theme: ChartTheme) -> None:

@@ -9,7 +9,8 @@ import streamlit as st
 
 from app import pooling_data, resources, results, state, viewport, widgets
 from app.pooling_data import PoolingData
-from app.views.pooling_faults import DOCUMENT
+from app.views import pooling_parts
+from app.views.pooling_parts import DOCUMENT
 from components.charts.pooled_planes import pooled_planes, pooled_planes_alt
 from components.charts.style import ChartTheme
 from components.charts.token_matrix import token_matrix, token_matrix_alt
@@ -41,8 +42,7 @@ def show(data: PoolingData, theme: ChartTheme) -> None:
 
 
 def _planes(data: PoolingData, theme: ChartTheme, *, narrow: bool) -> None:
-    ids = list(data.of.document_ids)
-    marked = ids.index(st.session_state[DOCUMENT]) if st.session_state.get(DOCUMENT) in ids else None
+    ids, marked = list(data.of.document_ids), pooling_parts.choose_document(data)
     arranged = str(st.segmented_control("Arranged by", [AXES, UMAP], default=AXES, key="arranged", bind="query-params") or AXES)
     planes, words = pooling_data.planes(data), "First two principal axes, with the share of variance they carry"
     if arranged == UMAP:
@@ -64,4 +64,4 @@ def _planes(data: PoolingData, theme: ChartTheme, *, narrow: bool) -> None:
     st.plotly_chart(drawn, theme=None, key="pooled_planes", alt=alt, config=CHART, selection_mode="points",
                     on_select=partial(state.keep_clicked, "pooled_planes", DOCUMENT, ids))
     st.caption(f"{words}. Queries open and blue, documents orange. Click one: its document is marked in every plane, joined to the "
-               "queries it answers, and looked at above.")
+               "queries it answers.")

@@ -18,7 +18,8 @@ from components.pooling_result import SECOND_ORDER, default_reference
 from components.retrieval import METRICS, SIMILARITIES
 
 CHART = {"displaylogo": False, "displayModeBar": False}
-SET, AS_DECLARED = "set", "as declared"
+PARTS = METRICS_AND_QUERIES, FAULTS, GEOMETRY, IN_A_FILE = "Metrics and queries", "Faults", "Geometry", "In a file"
+SET, DOCUMENT, AS_DECLARED = "set", "doc", "as declared"
 METRIC_OF = {METRIC_WORDS[metric]: metric for metric in METRICS}
 SIMILARITY_OF = dict(zip(("Cosine", "Inner product", "Euclidean distance"), SIMILARITIES, strict=True))
 """Words in menus and links -> names."""
@@ -51,6 +52,17 @@ def controls(model_name: str) -> tuple[Setting, bool]:
                                    help="What the model's files put in front of queries and documents."))
     name = default_reference(own.pooling) if pooling == AS_DECLARED else pooling
     return Setting(name, metric, similarity, *units), prompts
+
+
+def choose_part() -> str:
+    """What stands below the figure, one thing at a time: each costs the browser a figure or more."""
+    return str(st.segmented_control("Look at", PARTS, default=PARTS[0], key="part", bind="query-params") or PARTS[0])
+
+
+def choose_document(data: PoolingData) -> int:
+    """The document looked at: the one clicked on a plane, or in the menu."""
+    ids = list(data.of.document_ids)
+    return ids.index(str(st.selectbox("Document", ids, key=DOCUMENT, bind="query-params")))
 
 
 def alarm(data: PoolingData, setting: Setting) -> None:

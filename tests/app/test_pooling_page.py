@@ -67,8 +67,8 @@ def test_the_declared_pooling_needs_no_alarm(stored):
     assert any("declares cls \\(1\\_Pooling/config\\.json" in element.value for element in page.markdown)
     value = result_of(stored).row("cls", "ndcg@10").value.value
     assert metrics(page)["nDCG@10, cls"] == f"{value:.3f}"
-    # Poolings, company, chunks, planes, neighbours.
-    assert len(figures(page)) == 5
+    # Poolings; then company and chunks; planes and neighbours.
+    assert [len(figures(p)) for p in (page, open_pooling(part="Faults"), open_pooling(part="Geometry"))] == [1, 3, 3]
     said = next(element.value for element in page.markdown if "What this shows" in element.value)
     assert "cls, which the model declares" in said and "after Holm" in said
 
@@ -107,7 +107,7 @@ def test_prompts_are_shown_with_and_without(stored):
 
 def test_the_file_says_what_is_in_use_and_the_audit_reads_it(stored):
     for query, pooling in (({}, "cls"), ({"pooling": "mean"}, "mean"), ({"pooling": "mean_unmasked"}, "cls")):
-        written = parse_config(open_pooling(**query).code[0].value)
+        written = parse_config(open_pooling(part="In a file", **query).code[0].value)
         assert (written.model, written.pooling, written.normalize) == ("nano-cls", pooling, True)
 
 
@@ -123,7 +123,8 @@ def test_what_is_not_stored_offers_to_compute_it(stored):
 
 
 @pytest.mark.parametrize("query", [{"set": "../../etc"}, {"pooling": "<script>"}, {"metric": "ndcg@1e999"}, {"similarity": "x"},
-                                   {"unit_queries": "perhaps"}, {"doc": "nobody"}, {"prompts": "2"}])
+                                   {"unit_queries": "perhaps"}, {"doc": "nobody", "part": "Faults"}, {"part": "../x"},
+                                   {"prompts": "2"}])
 def test_hostile_links_fall_back_and_show_the_page(stored, query):
     page = open_pooling(**query)
     assert not page.error and (page.metric or page.button)

@@ -23,6 +23,9 @@ def measured(browser, server):
     page = Watched(browser, server)
     page.open(LINK)
     for label in ("Measure the poolings", "Encode 60 documents", "Compare truncation"):
+        if label.startswith("Encode"):
+            page.page.get_by_role("radio", name="Faults").or_(page.page.get_by_role("button", name="Faults")).first.click()
+            page.page.wait_for_url("**part=Faults**")
         button = page.page.get_by_role("button", name=label)
         button.wait_for(timeout=60_000)
         page.settle()
@@ -54,7 +57,7 @@ def test_the_wrong_pooling_rings_the_alarm_and_its_link_opens_the_same(visit, me
 
 def test_a_document_chosen_is_looked_at_and_marked_in_every_plane(visit, measured):
     page = visit()
-    page.open(measured)
+    page.open(measured + "&part=Faults")
     page.page.wait_for_selector(ROWS)
     field = page.page.get_by_role("combobox", name="Document", exact=True)
     field.click()
@@ -63,18 +66,22 @@ def test_a_document_chosen_is_looked_at_and_marked_in_every_plane(visit, measure
     page.page.wait_for_url("**doc=appliances-007**")
     page.settle()
     assert page.page.get_by_text("document appliances-007").count() >= 1
+    page.open(measured + "&part=Geometry&doc=appliances-007")
+    page.page.wait_for_selector(".js-plotly-plot >> nth=2")
     marked = page.page.evaluate("""() => [...document.querySelectorAll('.js-plotly-plot')].map(
         plot => plot.data.filter(trace => trace.name === 'marked').length).filter(n => n)""")
     assert marked == [7]
 
 
+@pytest.mark.parametrize("part", ["Faults", "Geometry"])
 @pytest.mark.parametrize("options", [{"color_scheme": "dark"}, {"viewport": {"width": 390, "height": 844}}], ids=["dark", "390 px"])
-def test_other_grounds_and_widths_show_all_of_it(visit, measured, options):
+def test_other_grounds_and_widths_show_all_of_it(visit, measured, options, part):
     page = visit(**options)
-    page.open(measured)
+    page.open(f"{measured}&part={part}")
     page.page.wait_for_selector(ROWS)
     page.settle()
-    assert page.page.locator(".js-plotly-plot").count() == 5
+    page.page.wait_for_selector(".js-plotly-plot >> nth=2")
+    assert page.page.locator(".js-plotly-plot").count() == 3
     assert page.page.evaluate("document.documentElement.scrollWidth <= window.innerWidth + 1")
     assert "cls" in page.page.get_by_role("figure").first.get_attribute("aria-label")
 
