@@ -25,6 +25,7 @@ PAGES = (
     PageRow("views/map.py", "map", "Map of pairs"),
     PageRow("views/layers.py", "layers", "Layers"),
     PageRow("views/pooling.py", "pooling", "Pooling"),
+    PageRow("views/training.py", "training", "Training"),
     PageRow("views/models.py", "models", "Models"),
     PageRow("views/pair.py", "pair", "Pair"),
 )

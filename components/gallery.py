@@ -20,6 +20,7 @@ from components.models import EMBEDDED, bundled_models, resolve_model
 from components.pair_map import PairOptions
 from components.pipeline import compute_pair_list, compute_pair_map
 from components.store import ResultStore, StoredResult
+from components.training_runs import RECIPES, record_run
 from components.types import Progress, no_progress
 
 GALLERY_DIR = DATA_DIR / "gallery"
@@ -56,6 +57,8 @@ def build_gallery(work: ResultStore, target: Path = GALLERY_DIR, *, models: Sequ
         for list_name in bundled_names("pairs"):
             listed = compute_pair_list(load_pairs(list_name), ref, PairOptions(), store=work, progress=progress)
             yield name, list_name, _copy(listed, gallery)
+    for name in RECIPES:
+        yield f"recipe {name}", "training run", record_run(name, work, gallery, progress=progress)
     shutil.rmtree(target / ".locks", ignore_errors=True)
 
 
