@@ -18,7 +18,6 @@ from components.types import FloatArray, IntArray, Interval
 
 RECENT = 20
 """Steps whose seconds say how long the next ones take."""
-PER_STEP = ("d_mu", "d_sigma")
 
 
 @dataclass(frozen=True)
@@ -113,7 +112,7 @@ def as_stored(record: TrainingRecord) -> tuple[dict[str, Any], dict[str, Any]]:
     arrays: dict[str, Any] = {"steps": record.steps, "losses": record.losses, "seconds": record.seconds,
                               **{name: first[name].astype(np.int16) for name in ("pair_i", "pair_j")}}
     for step in record.probed:
-        arrays |= {f"{step}_{name}": value.astype(np.float16) for name, value in record.views[step].items()
+        arrays |= {f"at_{step}_{name}": value.astype(np.float16) for name, value in record.views[step].items()
                    if name not in ("pair_i", "pair_j")}
     return arrays, {"recipe": dict(record.recipe), "lines": list(record.lines), "words": dict(record.words),
                     "finished": record.finished}
@@ -122,8 +121,8 @@ def as_stored(record: TrainingRecord) -> tuple[dict[str, Any], dict[str, Any]]:
 def from_stored(arrays: Mapping[str, Any], meta: Mapping[str, Any], about: Mapping[str, Any]) -> TrainingRecord:
     """The run that ``as_stored`` was made from."""
     pairs = {name: arrays[name].astype(np.int64) for name in ("pair_i", "pair_j")}
-    views = {int(line["step"]): {**pairs, **{name.split("_", 1)[1]: value.astype(np.float32) for name, value in arrays.items()
-                                             if name.startswith(f"{line['step']}_")}} for line in meta["lines"]}
+    views = {int(line["step"]): {**pairs, **{name.split("_", 2)[2]: value.astype(np.float32) for name, value in arrays.items()
+                                             if name.startswith(f"at_{line['step']}_")}} for line in meta["lines"]}
     return TrainingRecord(meta["recipe"], tuple(meta["lines"]), arrays["steps"], arrays["losses"], arrays["seconds"], views,
                           meta["words"], bool(meta["finished"]), about=dict(about))
 

@@ -99,13 +99,13 @@ def _draw(fig: go.Figure, curve: Curve, title: str, theme: ChartTheme, at: dict[
         fig.add_scatter(x=np.concatenate([x, x[::-1]]), y=np.concatenate([curve.high[there], curve.low[there][::-1]]), mode="lines",
                         fill="toself", line={"width": 0}, fillcolor=rgba(colour, 0.16), hoverinfo="skip", showlegend=False,
                         legendgroup=curve.run, name="", **at)
-    said = f"{title} {{value}} {{interval}}" if curve.kind != REFERENCE else f"{html.escape(curve.words, quote=False)} {{value}} {{interval}}"
-    hover = [f"{name}, step {step}<br>" + said.format(value=caption_number(float(value)), interval=interval_text(low, high)).rstrip()
+    what = html.escape(curve.words if curve.kind == REFERENCE else title, quote=False)
+    hover = [f"{name}, step {step}<br>{what} {caption_number(float(value))} {interval_text(low, high)}".rstrip()
              for step, value, low, high in zip(curve.steps, curve.values, curve.low, curve.high, strict=True)]
-    line = {MEASURED: {"width": 2}, STEPWISE: {"width": 1.25}, REFERENCE: {"width": 1.25, "dash": "dot"}}[curve.kind]
+    line = {"width": 2 if curve.kind == MEASURED else 1.25, "dash": "dot" if curve.kind == REFERENCE else "solid", "color": colour}
     fig.add_scatter(x=curve.steps, y=curve.values, mode="lines+markers" if curve.kind == MEASURED else "lines", name=name,
                     legendgroup=curve.run, showlegend=first, hovertext=hover, hovertemplate="%{hovertext}<extra></extra>",
-                    line={"color": colour, **line}, marker={"size": 6, "color": colour}, meta=curve.kind, **at)
+                    line=line, marker={"size": 6, "color": colour}, meta=curve.kind, **at)
 
 
 def training_curves_alt(panels: Sequence[CurvePanel]) -> str:
