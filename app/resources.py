@@ -22,7 +22,7 @@ from components.pooling_result import PoolingResult
 from components.retrieval_sets import BUNDLED_SETS, load_retrieval_set
 from components.store import ResultKey, ResultStore, StoredResult
 from components.training_record import TrainingRecord, from_stored
-from components.training_runs import RECIPES, RunPlace, place_of
+from components.training_runs import RECIPES, RunPlace, finished_runs, place_of
 from components.types import Corpus, PairList, RetrievalSet
 
 Made = TypeVar("Made")
@@ -47,6 +47,8 @@ def model_names() -> dict[str, str]:
     named: dict[str, str] = {name: name for name in (EMBEDDED, *bundled_models())}
     for model in settings().models:
         named[_unused(Path(model).name if Path(model).is_dir() else model, named)] = model
+    for run in finished_runs(settings().store):
+        named[_unused(run.name, named)] = str(run.absolute())
     return named
 
 

@@ -138,6 +138,13 @@ def remove(run: Run) -> None:
     remove_run(run.place)
 
 
+def model_link(run: Run) -> dict[str, str] | None:
+    """What opens the finished run as a model on another page; None where it is no model."""
+    folder = run.place.folder.path if run.place else None
+    name = next((name for name, source in resources.model_names().items() if source == str(folder)), None)
+    return None if name is None else {"model": name}
+
+
 def title_of(name: str) -> str:
     """A recipe's name on screen."""
     return TITLES.get(name, name)

@@ -90,6 +90,13 @@ def count_runs(root: Path) -> int:
     return sum(path.is_dir() for path in there.iterdir()) if there.is_dir() else 0
 
 
+def finished_runs(root: Path) -> list[Path]:
+    """Folders of finished runs; each is a model that every page takes."""
+    there = root / RUNS
+    return sorted(path for path in there.iterdir() if (path / "config.json").is_file() and (path / "training" / EVALUATION).is_file()) \
+        if there.is_dir() else []
+
+
 def check_room(place: RunPlace, root: Path) -> None:
     """Raises DataError where a new run would be one too many."""
     if not place.folder.path.is_dir() and (there := count_runs(root)) >= MOST_RUNS:

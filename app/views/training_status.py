@@ -7,7 +7,7 @@ from functools import partial
 
 import streamlit as st
 
-from app import resources, training_data, widgets
+from app import navigation, resources, training_data, widgets
 from app.settings import settings
 from app.training_data import Run
 from components.errors import PoolscopeError
@@ -57,6 +57,9 @@ def _row(run: Run) -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             seconds = float(run.rec.seconds.sum()) + sum(float(line.get("seconds") or 0) for line in run.rec.lines)
             st.caption(f"{name}, seed {run.seed}: {run.rec.total:,} steps in {seconds:.0f} s, measuring included.", width="content")
+            if (link := training_data.model_link(run)) is not None:
+                navigation.link("map", "Map of this model", link)
+                navigation.link("layers", "Layers", link)
             _remove(run)
 
 
