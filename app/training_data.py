@@ -21,7 +21,8 @@ from components.types import FINAL, Interval
 __all__ = ["MOST_RUNS", "SEEDS", "Run", "load"]
 
 RECORDED = "recorded"
-TITLES = {"contrastive": "Contrastive", "mrl": "Matryoshka (MRL)", "mic": "MIC"}
+TITLES = {"contrastive": "Contrastive", "mrl": "MRL", "mic": "MIC"}
+"""Names on screen and in links; other recipes keep their own."""
 
 
 @dataclass(frozen=True)

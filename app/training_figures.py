@@ -10,7 +10,7 @@ import pandas as pd
 
 from app.training_data import Run
 from components.charts.layer_panels import BACKBONE, TUNED, Line, Panel
-from components.charts.training_curves import MEASURED, REFERENCE, STEPWISE, Curve, CurvePanel
+from components.charts.training_curves import MEASURED, REFERENCE, SECOND_REFERENCE, STEPWISE, Curve, CurvePanel
 from components.token_pair import Projection
 from components.training_record import quantity
 from components.types import FloatArray, Interval
@@ -40,7 +40,7 @@ def panels(runs: Sequence[Run]) -> list[CurvePanel]:
     small, full = runs[0].dims
     d_sigma = [curve for run in runs for curve in (
         _curve(run, "mean_d_sigma"), _curve(run, "socm_within", REFERENCE, "halves of one text"),
-        _curve(run, "socm_between", REFERENCE, "halves of two texts"))]
+        _curve(run, "socm_between", SECOND_REFERENCE, "halves of two texts"))]
     return [CurvePanel("Training loss", tuple(_stepwise(run) for run in runs), "No step yet"),
             CurvePanel("Mean SOCM", tuple(_curve(run, "mean_socm") for run in runs)),
             CurvePanel("Mean covariance distance dΣ", tuple(c for c in d_sigma if len(c.steps))),

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from app.training_data import Run
 from components.charts.style import caption_number
 from components.seed_spread import seed_ranges, within_seeds
+from components.types import Interval
 
 BEFORE = "before training"
 
@@ -42,7 +43,7 @@ def finding(runs: Sequence[Run], step: int) -> str:
             if first is None or now is None:
                 continue
             within = within_seeds(now.value - first.value, (run.name,), name)
-            change = f"{words} from {caption_number(first.value)} to {caption_number(now.value)}"
+            change = f"{words} from {caption_number(first.value)} to {caption_number(now.value)}{_overlap(first, now)}"
             {True: same, False: moved, None: unjudged}[within].append(change)
         parts = []
         if moved:
@@ -53,6 +54,14 @@ def finding(runs: Sequence[Run], step: int) -> str:
             parts.append(f"{at} steps took {'; '.join(unjudged)}; no seeds are recorded for this recipe to judge it by")
         said = ". ".join(part[0].upper() + part[1:] for part in parts) + "."
     return f"{said} {_difference(runs, step, names)}".strip()
+
+
+def _overlap(one: Interval, other: Interval) -> str:
+    """Says where chance of the texts or questions alone could explain a difference that the seeds do not."""
+    if one.low is None or one.high is None or other.low is None or other.high is None:
+        return ""
+    apart = one.high < other.low or other.high < one.low
+    return "" if apart else f" (their intervals over {one.of} overlap)"
 
 
 def _difference(runs: Sequence[Run], step: int, names: dict[str, str]) -> str:
@@ -72,7 +81,8 @@ def _difference(runs: Sequence[Run], step: int, names: dict[str, str]) -> str:
         if within is None:
             continue
         gap = a.value - b.value
-        (alike if within else apart).append(words if within else f"{words} {'+' if gap > 0 else '−'}{caption_number(abs(gap))}")
+        sign = "+" if gap > 0 else "−"
+        (alike if within else apart).append(words if within else f"{words} {sign}{caption_number(abs(gap))}{_overlap(a, b)}")
     parts = [f"{one.title} minus {other.title} at step {steps[0]}: {', '.join(apart)}" if apart else "",
              f"no difference beyond the seeds' spread between {one.title} and {other.title}: {', '.join(alike)}" if alike else ""]
     return " ".join(part[0].upper() + part[1:] + "." for part in parts if part)

@@ -46,7 +46,8 @@ def _maps(runs: list[Run], step: int, theme: ChartTheme) -> None:
         panel, high = training_figures.layer_profile(runs, step)
         fig = layer_panels([panel], theme, axis="Layer", narrow=True)
         fig.update_yaxes(range=[0, high])
-        fig.update_layout(height=HEIGHT + 60)
+        fig.update_layout(height=HEIGHT + 60, margin={"t": 34, "b": 118})
+        fig.update_layout(legend={"y": 0.0, "yanchor": "bottom", "orientation": "v"})
         st.plotly_chart(fig, theme=None, key="training_profile", alt=layer_panels_alt([panel]), config=CHART)
         st.caption("Normalised spread by layer, dashed before training; bands are 95% over texts.")
     with st.expander(f"Pairs of highest SOCM under {widgets.plain(runs[0].title)} at this step"):

@@ -9,7 +9,7 @@ import streamlit as st
 from app import resources, theme, training_data, training_figures, training_words, viewport, widgets
 from app.training_data import RECORDED, Run
 from app.views import training_at, training_files, training_status
-from components.charts.style import ChartTheme, caption_number
+from components.charts.style import MD_D_SIGMA, ChartTheme, caption_number
 from components.charts.training_curves import CurvePanel, training_curves, training_curves_alt
 
 CHART = {"displaylogo": False, "displayModeBar": False}
@@ -20,16 +20,18 @@ POLL_SECONDS = 1.0
 
 def controls() -> tuple[str, str | None, str]:
     """The run, the one beside it, and the seed of both, from the menus."""
-    names = list(resources.recipe_names())
-    word = training_data.title_of
-    name = str(st.sidebar.selectbox("Run", names, key="run", bind="query-params", format_func=word,
-                                    help="A fixed list of recipes, each for about a minute on two cores."))
-    beside = str(st.sidebar.selectbox("Beside it", [NOTHING, *names], index=2 if len(names) > 1 else 0, key="beside",
-                                      bind="query-params", format_func=lambda one: one if one == NOTHING else word(one),
-                                      help="A second run from the same seed: the same pairs in the same order."))
+    # Titles are the options themselves: a bound menu writes into the link what it shows.
+    names = {training_data.title_of(name): name for name in resources.recipe_names()}
+    name = names[str(st.sidebar.selectbox("Run", list(names), key="run", bind="query-params",
+                                          help="Contrastive: each text against the others of its batch (InfoNCE). MRL: the same for "
+                                               "several prefixes of the vector at once (Matryoshka). MIC: MRL and two terms on how "
+                                               "prefix and residual vary. About a minute each on two cores."))]
+    beside = names.get(str(st.sidebar.selectbox("Beside it", [NOTHING, *names], index=2 if len(names) > 1 else 0, key="beside",
+                                                bind="query-params",
+                                                help="A second run from the same seed: the same pairs in the same order.")))
     seed = str(st.sidebar.selectbox("Seed", [RECORDED, *map(str, training_data.SEEDS)], key="seed", bind="query-params",
                                     help="Recorded: run once (seed 0) and kept with Poolscope. A number: train it here."))
-    return name, None if beside in (NOTHING, name) else beside, seed
+    return name, None if beside == name else beside, seed
 
 
 def show(name: str, beside: str | None, seed: str) -> None:
@@ -104,8 +106,8 @@ def curves(runs: list[Run], step: int, theme: ChartTheme) -> None:
     with st.container(key="curves"):
         _figure(training_figures.panels(runs), runs, step, theme, "training_curves")
     line = runs[0].rec.lines[-1]
-    st.caption(f"{training_data.made_of(runs)} Dotted: halves of one text, and of two, d_Σ's references. SOCM and d_Σ over "
-               f"{line['n_pairs']:,} pairs; {line['n_questions']:,} questions.".replace("d_Σ", "$d_\\Sigma$"))
+    st.caption(f"{widgets.plain(training_data.made_of(runs))} {MD_D_SIGMA}'s references: dotted, halves of one text; dashed, halves "
+               f"of two texts. SOCM and {MD_D_SIGMA} over {line['n_pairs']:,} pairs; {line['n_questions']:,} questions.")
 
 
 def more(runs: list[Run], step: int, theme: ChartTheme) -> None:

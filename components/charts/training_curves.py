@@ -14,8 +14,9 @@ from components.charts import style
 from components.charts.style import ChartTheme, caption_number, interval_text, rgba
 from components.types import FloatArray, IntArray
 
-MEASURED, STEPWISE, REFERENCE = "measured", "stepwise", "reference"
-"""Kinds of curve: probed (points and a line), of every step (a thin line), and what is to be compared with (dotted)."""
+MEASURED, STEPWISE, REFERENCE, SECOND_REFERENCE = "measured", "stepwise", "reference", "second reference"
+"""Kinds of curve: probed (points and a line), of every step (a thin line), and what is to be compared with (dotted, dashed)."""
+REFERENCES = {REFERENCE: "dot", SECOND_REFERENCE: "dash"}
 CHOSEN = "chosen"
 PANEL_WIDE, PANEL_NARROW = 230, 210
 
@@ -73,8 +74,8 @@ def training_curves(panels: Sequence[CurvePanel], theme: ChartTheme, *, total: i
     for k, panel in enumerate(panels):
         at = {"row": k // columns + 1, "col": k % columns + 1}
         for curve in panel.curves:
-            _draw(fig, curve, panel.title, theme, at, first=curve.kind != REFERENCE and curve.run not in named)
-            named |= {curve.run} if curve.kind != REFERENCE else set()
+            _draw(fig, curve, panel.title, theme, at, first=curve.kind not in REFERENCES and curve.run not in named)
+            named |= {curve.run} if curve.kind not in REFERENCES else set()
         if not any(len(curve.steps) for curve in panel.curves):
             fig.add_annotation(text=html.escape(panel.missing, quote=False), showarrow=False, x=0.5, y=0.5, xref="x domain",
                                yref="y domain", font={"color": theme.secondary}, **at)
@@ -99,10 +100,10 @@ def _draw(fig: go.Figure, curve: Curve, title: str, theme: ChartTheme, at: dict[
         fig.add_scatter(x=np.concatenate([x, x[::-1]]), y=np.concatenate([curve.high[there], curve.low[there][::-1]]), mode="lines",
                         fill="toself", line={"width": 0}, fillcolor=rgba(colour, 0.16), hoverinfo="skip", showlegend=False,
                         legendgroup=curve.run, name="", **at)
-    what = html.escape(curve.words if curve.kind == REFERENCE else title, quote=False)
+    what = html.escape(curve.words if curve.kind in REFERENCES else title, quote=False)
     hover = [f"{name}, step {step}<br>{what} {caption_number(float(value))} {interval_text(low, high)}".rstrip()
              for step, value, low, high in zip(curve.steps, curve.values, curve.low, curve.high, strict=True)]
-    line = {"width": 2 if curve.kind == MEASURED else 1.25, "dash": "dot" if curve.kind == REFERENCE else "solid", "color": colour}
+    line = {"width": 2 if curve.kind == MEASURED else 1.25, "dash": REFERENCES.get(curve.kind, "solid"), "color": colour}
     fig.add_scatter(x=curve.steps, y=curve.values, mode="lines+markers" if curve.kind == MEASURED else "lines", name=name,
                     legendgroup=curve.run, showlegend=first, hovertext=hover, hovertemplate="%{hovertext}<extra></extra>",
                     line=line, marker={"size": 6, "color": colour}, meta=curve.kind, **at)
@@ -114,6 +115,6 @@ def training_curves_alt(panels: Sequence[CurvePanel]) -> str:
     for panel in panels:
         parts = [f"{curve.run} from {caption_number(float(curve.values[0]))} at step {curve.steps[0]} to "
                  f"{caption_number(float(curve.values[-1]))} at step {curve.steps[-1]}"
-                 for curve in panel.curves if curve.kind != REFERENCE and len(curve.steps)]
+                 for curve in panel.curves if curve.kind not in REFERENCES and len(curve.steps)]
         said.append(f"{panel.title}: {'; '.join(parts) or panel.missing}.")
     return " ".join(said)

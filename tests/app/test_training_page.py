@@ -52,11 +52,11 @@ def test_a_first_visit_shows_the_recorded_runs():
     assert metrics(page)["Recall@10 at 192 dims"] == f"{last['retrieval']['192']['recall']['value']:.3f}"
     drawn = specs(page)
     assert len(drawn) == 6, "curves, two maps, layers, two pairs of texts"
-    assert {"Matryoshka (MRL)", "Contrastive"} <= {trace.get("name") for trace in drawn[0]["data"]}
+    assert {"MRL", "Contrastive"} <= {trace.get("name") for trace in drawn[0]["data"]}
     words = said(page)
     assert "2,016 pairs of 64 texts" in words and "250 of 527 questions" in words and "seed 0" in words and "nano-backbone" in words
-    assert f"What this shows.** {record.total} steps of Matryoshka (MRL) took" in words
-    assert f"Matryoshka (MRL) minus Contrastive at step {record.total}" in words
+    assert f"What this shows.** {record.total} steps of MRL took" in words
+    assert f"MRL minus Contrastive at step {record.total}" in words
     assert not buttons(page) and not page.error
 
 
@@ -71,11 +71,12 @@ def test_the_slider_moves_figures_map_layers_and_pair():
     assert maps[0]["xaxis"]["range"] == maps[1]["xaxis"]["range"] and maps[0]["yaxis"]["range"] == maps[1]["yaxis"]["range"]
 
 
-@pytest.mark.parametrize("run, beside", [("contrastive", "mrl"), ("mrl", "mic"), ("mic", "nothing"), ("mic", "mic")])
+@pytest.mark.parametrize("run, beside", [("Contrastive", "MRL"), ("MRL", "MIC"), ("MIC", "nothing"), ("MIC", "MIC")])
 def test_every_pair_of_runs(run, beside):
     page = opened(run=run, beside=beside)
     assert len(page.metric) == 4 and not page.error
-    assert len(specs(page)) == (6 if beside in ("mrl", "mic") and beside != run else 4)
+    assert len(specs(page)) == (6 if beside not in ("nothing", run) else 4)
+    assert {trace.get("name") for trace in specs(page)[0]["data"]} - {"", None} == {run, beside} - {"nothing"}
 
 
 def test_no_change_is_said_where_the_change_lies_inside_the_seeds_range():
@@ -89,7 +90,7 @@ def test_no_change_is_said_where_the_change_lies_inside_the_seeds_range():
     assert "No change, within the spread of the recorded seeds: mean SOCM from" in words
     other = training_data.Run("contrastive", "0", 1, None, run.record, None, "finished")
     same = training_words.finding([run, other], record.total)
-    assert "No difference beyond the seeds' spread between Matryoshka (MRL) and Contrastive: mean SOCM" in same
+    assert "No difference beyond the seeds' spread between MRL and Contrastive: mean SOCM" in same
     tiny = training_data.Run("mine", "0", 0, None, run.record, None, "finished")
     assert "no seeds are recorded for this recipe" in training_words.finding([tiny], record.total)
 
@@ -97,7 +98,7 @@ def test_no_change_is_said_where_the_change_lies_inside_the_seeds_range():
 def test_an_untrained_seed_offers_to_train_both():
     page = opened(seed="3")
     assert buttons(page) == ["Train both from seed 3, about 2 min"] and not specs(page) and "Nothing trained here yet" in said(page)
-    assert buttons(opened(seed="3", beside="nothing")) == ["Train Matryoshka (MRL) from seed 3, about a minute"]
+    assert buttons(opened(seed="3", beside="nothing")) == ["Train MRL from seed 3, about a minute"]
 
 
 def test_a_stopped_run_says_where_and_offers_to_resume_or_remove(store):
@@ -105,10 +106,10 @@ def test_a_stopped_run_says_where_and_offers_to_resume_or_remove(store):
     write_run(place, recorded("mrl"), up_to=50, checkpoint=40)
     page = opened(seed="2", beside="nothing")
     assert "was stopped. It reached step 50 of" in said(page) and "its last checkpoint is of step 40." in said(page)
-    assert buttons(page) == ["Resume Matryoshka (MRL) at step 40", "Remove Matryoshka (MRL)"]
+    assert buttons(page) == ["Resume MRL at step 40", "Remove MRL"]
     assert metrics(page)["Mean SOCM"] == f"{recorded('mrl').line(40)['socm']['value']:.3f}"
     page.button[1].click().run()
-    assert not page.exception and not place.folder.path.exists() and buttons(page)[0].startswith("Train Matryoshka")
+    assert not page.exception and not place.folder.path.exists() and buttons(page)[0].startswith("Train MRL")
 
 
 def test_a_finished_run_is_compared_with_one_that_was_stopped(store):
@@ -116,8 +117,8 @@ def test_a_finished_run_is_compared_with_one_that_was_stopped(store):
     write_run(place_of(store, "contrastive", RECIPES["contrastive"], 1), recorded("contrastive"), up_to=30, checkpoint=20)
     page = opened(seed="1")
     assert len(specs(page)) == 6 and "The two runs are not compared: one stands at step" in said(page)
-    assert {"Remove Matryoshka (MRL)", "Resume Contrastive at step 20", "Remove Contrastive"} == set(buttons(page))
-    assert "Matryoshka (MRL) minus Contrastive at step 20" in said(opened(seed="1", step="20"))
+    assert {"Remove MRL", "Resume Contrastive at step 20", "Remove Contrastive"} == set(buttons(page))
+    assert "MRL minus Contrastive at step 20" in said(opened(seed="1", step="20"))
 
 
 @pytest.mark.parametrize("spoil, sentence", [
@@ -131,7 +132,7 @@ def test_a_folder_that_cannot_be_used_says_so_and_can_be_removed(store, spoil, s
     write_run(place, recorded("mrl"))
     spoil(place)
     page = opened(seed="0", beside="nothing")
-    assert sentence in said(page) and buttons(page) == ["Remove Matryoshka (MRL)"] and len(page.error) == 1
+    assert sentence in said(page) and buttons(page) == ["Remove MRL"] and len(page.error) == 1
     page.button[0].click().run()
     assert not place.folder.path.exists()
 
