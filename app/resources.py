@@ -89,11 +89,12 @@ def training_jobs() -> JobRegistry:
 
     A run takes a minute or more; in the one line of computations every other visitor would wait behind it. Its process steps
     back behind the others (nice), is ended when idle, and is not started again by itself: a run goes on from its last
-    checkpoint when somebody asks.
+    checkpoint when somebody asks. Its threads sleep while they wait for each other: spinning, two threads on a busy machine
+    take turns at waiting.
     """
     own = settings()
     return JobRegistry({"root": str(own.store), "max_bytes": own.store_max_bytes}, time_limit_s=own.time_limit, max_queue=MOST_WAITING,
-                       env={"POOLSCOPE_WORKER_NICE": "10"}, cancel_grace_s=30.0, tries=1, idle_s=300.0,
+                       env={"POOLSCOPE_WORKER_NICE": "5", "OMP_WAIT_POLICY": "PASSIVE"}, cancel_grace_s=30.0, tries=1, idle_s=300.0,
                        lost="and what it had saved is kept")
 
 
