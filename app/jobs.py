@@ -33,6 +33,7 @@ MAX_FINISHED = 200
 TRIES = 2
 RESTARTED = "The compute process ended unexpectedly and was restarted"
 CANCELLED = "The computation was cancelled."
+LOST = "often for want of memory: use fewer texts or a smaller model, or look into the server's log"
 
 log = logging.getLogger(__name__)
 
@@ -48,16 +49,19 @@ class JobRegistry:
         max_own: how many that wait or run one watcher may have asked for.
         env: variables added to the worker's environment.
         cancel_grace_s: how long a cancelled job may take to stop by itself before its process is killed.
+        tries: how many processes a job may lose before it has failed.
+        idle_s: after how long without a job the process is ended, to give its memory back; None keeps it.
+        lost: what a user may do about a job whose process ended, as the end of a sentence.
     """
 
     def __init__(self, store_spec: StoreSpec, *, command: Sequence[str] = WORKER_COMMAND, time_limit_s: float = 900.0,
                  max_queue: int = 20, max_own: int | None = None, env: Mapping[str, str] | None = None,
-                 cancel_grace_s: float = 5.0) -> None:
+                 cancel_grace_s: float = 5.0, tries: int = TRIES, idle_s: float | None = None, lost: str = LOST) -> None:
         # Absolute, since the worker has a working folder of its own.
         self._store = StoreSpec(root=str(Path(store_spec["root"]).absolute()), max_bytes=int(store_spec["max_bytes"]))
         self._command, self._env = tuple(command), env
         self._time_limit, self._max_queue, self._grace = time_limit_s, max_queue, cancel_grace_s
-        self._max_own = max_own
+        self._max_own, self._tries, self._idle_s, self._lost = max_own, tries, idle_s, lost
         # Guards every field of every Job, and _jobs, _waiting, _running, _finished, _dispatcher and closed. Never
         # held while waiting for the worker, so that a page's poll is instant.
         self._lock = threading.Lock()
@@ -161,6 +165,15 @@ class JobRegistry:
         for key in watched:
             self.cancel(key, watcher)
 
+    def stop(self, key_digest: str) -> bool:
+        """Stops a job whoever watches it; returns whether there was one to stop."""
+        with self._lock:
+            job = self._jobs.get(key_digest)
+            if job is None or job.state not in ACTIVE:
+                return False
+            job.watchers = {"stopping"}
+        return self.cancel(key_digest, "stopping")
+
     def shutdown(self) -> None:
         """End the worker and every job; harmless when repeated. Called at the interpreter's exit."""
         atexit.unregister(self.shutdown)
@@ -205,14 +218,18 @@ class JobRegistry:
             self._drop_worker()
 
     def _idle(self) -> None:
-        worker, message = self._inbox.get()
+        try:
+            worker, message = self._inbox.get(timeout=self._idle_s if self._worker is not None else None)
+        except queue.Empty:
+            self._drop_worker()
+            return
         if worker is not None and worker is self._worker and message is None:
             log.warning("the idle compute process ended (%s); the next job starts another", worker.how_it_ended())
             self._drop_worker()
 
     def _run(self, job: Job) -> None:
         """One job to its end, in a second worker if the first one dies."""
-        for attempt in range(1, TRIES + 1):
+        for attempt in range(1, self._tries + 1):
             with self._lock:
                 if job.cancelling:
                     self._finish(job, "cancelled", "cancelled", CANCELLED)
@@ -231,9 +248,9 @@ class JobRegistry:
             log.warning("the compute process ended unexpectedly (%s) in task %s, try %d", self._ended_how, job.task,
                         attempt)
         with self._lock:
+            times = f" {self._tries} times" if self._tries > 1 else ""
             self._finish(job, "failed", "internal",
-                         f"The compute process ended unexpectedly {TRIES} times ({self._ended_how}), often for want of "
-                         "memory: use fewer texts or a smaller model, or look into the server's log.")
+                         f"The compute process ended unexpectedly{times} ({self._ended_how}), {self._lost}.")
 
     def _follow(self, worker: WorkerClient, job: Job) -> bool:
         """Take the worker's answers until the job has ended (True) or the worker has died unasked (False)."""

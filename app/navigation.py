@@ -30,6 +30,7 @@ PAGES = (
     PageRow("views/layers.py", "layers", "Layers"),
     PageRow("views/pooling.py", "pooling", "Pooling"),
     PageRow("views/truncation.py", "truncation", "Truncation"),
+    PageRow("views/training.py", "training", "Training"),
     PageRow("views/models.py", "models", "Models"),
     PageRow("views/pair.py", "pair", "Pair"),
     PageRow("views/audit.py", "audit", "Audit"),

@@ -34,6 +34,8 @@ class Settings(BaseSettings):
     models: Names = Field((), description="models offered beside the embedded one: folders or cached ids")
     texts: Names = Field((), description="text files offered beside the bundled corpora")
     retrieval_sets: Names = Field((), description="folders with queries, documents and qrels offered beside the bundled sets")
+    recipes: Names = Field((), description="training recipes offered beside the bundled ones")
+    training: bool = Field(True, description="whether pages may start training; recorded runs are shown anyway")
     device: str = Field("auto", description="auto, cpu, cuda or mps")
     allow_remote_code: Names = Field((), description="model ids whose own code may run")
     time_limit: float = Field(900.0, gt=0, allow_inf_nan=False, description="seconds after which a page's computation is stopped")
@@ -44,7 +46,7 @@ class Settings(BaseSettings):
     max_text_chars: int = Field(100_000, ge=1)
     hosted: bool = Field(False, description="the server is not its visitors' own: nothing of theirs enters its store")
 
-    @field_validator("models", "texts", "retrieval_sets", "allow_remote_code", mode="before")
+    @field_validator("models", "texts", "retrieval_sets", "recipes", "allow_remote_code", mode="before")
     @classmethod
     def _split(cls, value: Any) -> Any:
         return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value

@@ -167,7 +167,7 @@ def compute_or_wait(request: Request, height: int = FIGURE_HEIGHT) -> None:
         _cannot_compute(height)
         return
     with st.container(height=height, border=True, horizontal_alignment="center", vertical_alignment="center"):
-        label = f"{request.action}, about {_rounded(request.seconds)}"
+        label = f"{request.action}, about {rounded(request.seconds)}"
         if job is not None and job.snapshot().state == "failed":
             st.error(plain(hosted.without_paths(job.snapshot().sentence)))
             label = f"Try again: {request.action[0].lower()}{request.action[1:]}"
@@ -209,11 +209,11 @@ def _progress(request: Request, height: int) -> None:
     with st.container(height=height, border=True, horizontal_alignment="center", vertical_alignment="center"):
         if place:
             wait = registry.wait_seconds(job)
-            until = f", about {_rounded(wait)} until its turn" if wait is not None else ""
+            until = f", about {rounded(wait)} until its turn" if wait is not None else ""
             st.markdown(f"Waiting: number {place} in line{until}.", text_alignment="center")
         else:
             count = f" {now.done:,} of {now.total:,}" if now.total else ""
-            left = f", about {_rounded(now.seconds_left)} left" if now.seconds_left is not None else ""
+            left = f", about {rounded(now.seconds_left)} left" if now.seconds_left is not None else ""
             st.progress(now.done / now.total if now.total else 0.0, width=420,
                         text=f"{plain(now.stage) or 'Starting'}{count}{left}")
         for note in now.notes:
@@ -226,7 +226,8 @@ def _progress(request: Request, height: int) -> None:
             st.rerun()
 
 
-def _rounded(seconds: float) -> str:
+def rounded(seconds: float) -> str:
+    """Seconds or minutes for a sentence, no finer than an estimate is."""
     if seconds < 90:
         return f"{max(1, round(seconds) if seconds < 10 else round(seconds / 5) * 5)} s"
     return f"{round(seconds / 60)} min"

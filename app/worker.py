@@ -53,10 +53,13 @@ TASKS: dict[str, str | Task] = {"pair_map": "components.pipeline:run_pair_map",
                                "pair_tokens": "components.token_pipeline:run_tokens",
                                "pair_subset": "components.subset_pipeline:run_subset",
                                "length_halves": "components.length_pipeline:run_length_halves",
-                               "audit": "components.audit_pipeline:run_audit"}
+                               "audit": "components.audit_pipeline:run_audit",
+                               "training_run": "components.training_runs:run_training_run"}
 """Task name -> ``"module:attribute"``, imported at the first request, since that may take seconds and a gigabyte."""
 
 TEST_TASKS_VARIABLE = "POOLSCOPE_WORKER_TASKS"
+NICE_VARIABLE = "POOLSCOPE_WORKER_NICE"
+"""How far the process steps back behind others (``os.nice``): the one that trains leaves the cores to whoever asks."""
 PROGRESS_SECONDS = 0.1
 
 _KINDS: tuple[tuple[type[PoolscopeError], str], ...] = ((DataError, "data"), (ModelError, "model"),
@@ -241,6 +244,8 @@ def main() -> None:
     source, sink = _private_streams()
     # Ctrl-C in the terminal reaches the whole process group; the server decides what becomes of the worker.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(os, "nice"):
+        os.nice(int(os.environ.get(NICE_VARIABLE, "0")))
     requests, answers = Requests(), Answers(sink)
     answers.send({"event": "ready", "pid": os.getpid()})
     threading.Thread(target=requests.read, args=(source,), name="requests", daemon=True).start()

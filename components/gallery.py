@@ -25,6 +25,7 @@ from components.pooling_pipeline import compute_pooling
 from components.pooling_result import PoolingOptions, declared_prompts
 from components.retrieval_sets import load_retrieval_set
 from components.store import ResultStore, StoredResult
+from components.training_runs import RECIPES, record_run
 from components.truncation_pipeline import compute_truncation
 from components.truncation_result import TruncationOptions
 from components.types import Progress, no_progress
@@ -71,6 +72,8 @@ def build_gallery(work: ResultStore, target: Path = GALLERY_DIR, *, models: Sequ
             yield name, list_name, _copy(listed, gallery)
         yield name, f"{RETRIEVAL_SET}, cut", add_truncation(name, work, gallery, progress)
         yield from add_poolings(name, work, gallery, progress)
+    for name in RECIPES:
+        yield f"recipe {name}", "training run", record_run(name, work, gallery, progress=progress)
     shutil.rmtree(target / ".locks", ignore_errors=True)
 
 

@@ -89,7 +89,7 @@ def retrieval(queries: FloatArray, answers: FloatArray, texts: Sequence[str], di
 
 
 def measure(encoder: Encoder, probe: ProbeSet, pooling: str, dims: Sequence[int], *, batch_size: int = 64,
-            max_references: int = 400, keep: dict[str, IntArray] | None = None,
+            max_references: int = 400, keep: dict[str, IntArray] | None = None, views: dict[str, Any] | None = None,
             cancelled: CancelEvent | None = None) -> dict[str, Any]:
     """What a model makes of a probe set.
 
@@ -100,6 +100,7 @@ def measure(encoder: Encoder, probe: ProbeSet, pooling: str, dims: Sequence[int]
         dims: truncation dims, up to the model's.
         max_references: texts up to which the two references of SOCM are measured as well.
         keep: takes the ranks of the questions' answers, d -> (n,).
+        views: takes what is drawn of the probe, "arrays" and "words" of ``probe_views.views_of``.
 
     Returns:
         JSON values: socm, d_mu, d_sigma (intervals over texts), references, spread (layer -> interval over texts, "final"
@@ -111,8 +112,9 @@ def measure(encoder: Encoder, probe: ProbeSet, pooling: str, dims: Sequence[int]
     from components.moments import text_moments
     from components.pair_parts import n_pairs_of
     from components.pair_scan import scan_pairs
+    from components.probe_views import MOST_PAIRS, views_of
     from components.references import references
-    from components.sinks import MomentSink
+    from components.sinks import MomentSink, SampleSink
     from components.spread import effective_dims, normalised_spread
     from components.statistics import jackknife_pair_mean, mean_interval
 
@@ -121,11 +123,15 @@ def measure(encoder: Encoder, probe: ProbeSet, pooling: str, dims: Sequence[int]
     final = encoded.states[FINAL]
     moments = text_moments(final, names=probe.texts)
     sums = MomentSink(len(moments))
-    scan_pairs(moments, [sums], cancelled=cancelled)
+    drawn = SampleSink(len(moments), MOST_PAIRS)
+    scan_pairs(moments, [sums] if views is None else [sums, drawn], cancelled=cancelled)
     means = {name: jackknife_pair_mean(sums.row_sums[name], total=sums.sums[name]).as_dict()
              for name in ("socm", "d_mu", "d_sigma")}
     spread: dict[str, Interval] = {str(layer): mean_interval(normalised_spread(states), "texts")
                                    for layer, states in encoded.states.items()}
+    if views is not None:
+        words = [encoder.tokenizer.convert_ids_to_tokens([int(k) for k in ids]) for ids in encoded.tokenised.ids]
+        views.update(views_of(probe.texts, words, final, drawn))
     vectors = pooled(final, pooling)
     out: dict[str, Any] = {
         **means, "spread": {layer: value.as_dict() for layer, value in spread.items()},

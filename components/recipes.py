@@ -41,6 +41,7 @@ class Probe(_Strict):
     texts: str = Field(default="encyclopedia", description="bundled corpus or file of texts: SOCM, spread, effective dims")
     n_texts: int = Field(default=100, ge=2, le=2000, description="texts taken, evenly through the corpus")
     retrieval: str | None = Field(default=None, description="file of pairs; none: pairs held out from training")
+    n_questions: int = Field(default=5000, ge=2, le=5000, description="questions taken, evenly through the retrieval file")
     held_out: int = Field(default=200, ge=2, le=5000, description="pairs held out when there is no retrieval file")
 
 

@@ -73,6 +73,8 @@ class TrainingRun:
         self.recipe = prepared.recipe
         self.losses: list[float] = []
         self.probing = 0.0
+        self.since = 0.0
+        self.unmeasured: int | None = None
 
     def go(self, step: int) -> dict[str, Any]:
         """Trains from a step on (0, or that of the last checkpoint) and returns the evaluation."""
@@ -87,6 +89,8 @@ class TrainingRun:
             network.forward = in_bfloat16(network.forward, network, self.prepared.device)
         if step == 0:
             self.probe(0)
+        elif step not in {line.get("step") for line in self.folder.log()} and step % self.recipe.probe.every == 0:
+            self.unmeasured = step  # the run was stopped in the middle of this step's probe
         trainer = self._trainer()
         start = time.perf_counter()
         try:
@@ -119,14 +123,18 @@ class TrainingRun:
         transformer = self.model[0]
         encoder = Encoder(self.prepared.ref, transformer.auto_model, transformer.tokenizer, self.prepared.device)
         encoder.max_length = int(self.model.max_seq_length or 0) or encoder.max_length
-        found = measure(encoder, self.prepared.probe, self.prepared.pooling, self.prepared.dims, cancelled=self.cancelled)
+        views: dict[str, Any] = {}
+        found = measure(encoder, self.prepared.probe, self.prepared.pooling, self.prepared.dims, views=views,
+                        cancelled=self.cancelled)
         found["loss"] = self._probe_loss()
         self.model.train()
         line = {"step": step, "train_loss": float(np.mean(self.losses[-self.recipe.probe.every:])) if self.losses else None,
-                **_without_nan(found)}
+                **_without_nan(found), "seconds": time.perf_counter() - start}
+        self.folder.keep_views(step, views["arrays"], views["words"])  # first, so that a line's views are always there
         self.folder.append(line)
         self.on_probe(step, line, time.perf_counter() - start)
         self.probing += time.perf_counter() - start if step else 0.0
+        self.since = time.perf_counter()
 
     def _probe_loss(self) -> dict[str, float]:
         """The loss and MIC's terms on the first probe pairs, without a gradient; the terms are measured for every loss."""
@@ -197,15 +205,27 @@ def _callback(run: TrainingRun) -> Any:
             if norms and not bool(torch.isfinite(torch.stack(norms)).all()):
                 raise NotFinite(state.global_step + 1, "a gradient")
 
+        def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            if run.unmeasured is not None:
+                with torch.random.fork_rng(devices=[]):
+                    run.probe(run.unmeasured)
+            run.since = time.perf_counter()
+
         def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
             step = state.global_step
+            now = time.perf_counter()
+            run.folder.append_step(step, run.losses[-1], now - run.since)
+            run.since = now
             run.progress(step, run.recipe.steps, f"Training, loss {run.losses[-1]:.3f}")
             if run.cancelled is not None and run.cancelled.is_set():
                 control.should_save = control.should_training_stop = True
             elif step % run.recipe.probe.every == 0 or step == run.recipe.steps:
                 # Random numbers drawn by a probe would make a run depend on how often it is looked at.
-                with torch.random.fork_rng(devices=[]):
-                    run.probe(step)
+                try:
+                    with torch.random.fork_rng(devices=[]):
+                        run.probe(step)
+                except Cancelled:  # the step is done and is kept; its probe is made when the run goes on
+                    control.should_training_stop = True
                 control.should_save = True
             return control
 

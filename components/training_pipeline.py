@@ -102,11 +102,14 @@ def _probe_set(recipe: Recipe, pairs: PairList) -> tuple[ProbeSet, tuple[int, ..
 
     corpus = load_corpus(recipe.probe.texts)
     n = min(recipe.probe.n_texts, len(corpus.texts))
-    texts = tuple(corpus.texts[i] for i in np.linspace(0, len(corpus.texts) - 1, n).round().astype(int))
+    texts = tuple(corpus.texts[i] for i in _evenly(len(corpus.texts), n))
     every = tuple(range(len(pairs.texts_a)))
     if recipe.probe.retrieval is not None:
         asked = load_pairs(recipe.probe.retrieval, None, None)
-        return ProbeSet(f"{n} texts of {corpus.name}; questions of {asked.name}", texts, asked.texts_a, asked.texts_b), every
+        some = _evenly(len(asked.texts_a), recipe.probe.n_questions)
+        taken = "questions" if len(some) == len(asked.texts_a) else f"{len(some)} of {len(asked.texts_a)} questions"
+        return ProbeSet(f"{n} texts of {corpus.name}; {taken} of {asked.name}", texts, tuple(asked.texts_a[i] for i in some),
+                        tuple(asked.texts_b[i] for i in some)), every
     if len(every) < 4:
         raise DataError("pairs", "must be 4 or more, since some are held out to measure with", str(len(every)), "add pairs")
     held = np.sort(np.random.default_rng(recipe.seed).permutation(len(every))[:min(recipe.probe.held_out, len(every) // 2)])
@@ -116,6 +119,11 @@ def _probe_set(recipe: Recipe, pairs: PairList) -> tuple[ProbeSet, tuple[int, ..
     kept = [int(i) for i in held if pairs.texts_b[i] not in seen]
     return ProbeSet(f"{n} texts of {corpus.name}; {len(kept)} held-out pairs of {pairs.name}", texts,
                     tuple(pairs.texts_a[i] for i in kept), tuple(pairs.texts_b[i] for i in kept)), rest
+
+
+def _evenly(n: int, most: int) -> list[int]:
+    """At most so many of n row numbers, the first and the last among them."""
+    return [int(i) for i in np.linspace(0, n - 1, min(n, most)).round()]
 
 
 @contextmanager

@@ -22,7 +22,7 @@ FILES = sorted(p for folder in ("app", "components") for p in (ROOT / folder).rg
 
 STORE = {"components.store", "components.store_folder", "components.result_files", "components.result_key"}
 CORPORA = {"components.retrieval_sets", "components.vector_files", "components.vector_text", "components.audit_texts",
-           "components.truncation_tables",
+           "components.truncation_tables", "components.seed_spread",
            "components.published", "components.corpora", "components.files", "components.tables", "components.columns"}
 CONFIGURATION = {"components.embedding_config"}
 """Files of settings: read like texts, and checked against a model's own files."""
@@ -30,7 +30,7 @@ PIPELINE = {"components.pipeline", "components.gallery", "components.training_pi
             "components.pooling_pipeline", "components.fault_pipeline", "components.pooled_umap_pipeline",
             "components.truncation_pipeline", "components.token_pipeline", "components.subset_pipeline",
             "components.length_pipeline", "components.audit_pipeline", "components.nano", "components.nano_settings",
-            "components.nano_table"}
+            "components.nano_table", "components.training_runs"}
 EXPORTS = {"components.html_export", "components.html_look"}
 """Files that anyone opens: made from figures, and themselves no computation."""
 EXPORTING = {"app.cli.export", "app.cli.export_site"}
@@ -190,11 +190,12 @@ def test_the_pipeline_computes_only_after_a_miss(path):
     assert top <= STORE | CORPORA | {"components.errors", "components.types", "components.models", "components.pair_map",
                                      "components.recipes", "components.training_folder",
                                      "components.pooling_result", "components.truncation_result",
-                                     "components.truncation_pipeline",
+                                     "components.truncation_pipeline", "components.pooling_pipeline", "components.fault_pipeline",
                                      "components.pipeline", "components.training_pipeline", "components.layer_pipeline",
                                      "components.layer_curves", "components.token_pipeline", "components.nano",
-                                     "components.nano_settings", "components.embedding_config",
-                                     "components.audit_options", "components.statistics", "components.probe"}
+                                     "components.nano_settings", "components.embedding_config", "components.audit_options",
+                                     "components.statistics", "components.probe", "components.training_record",
+                                     "components.training_runs"}
     assert {found.package for found in imports(path) if found.top} <= {"numpy", "components"} | set(sys.stdlib_module_names)
     assert not {module for module in ours(path) if module.startswith("components.charts")}
     assert not {"plotly", "streamlit"} & others(path)

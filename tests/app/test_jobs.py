@@ -287,3 +287,29 @@ def test_the_server_side_imports_no_torch() -> None:
     code = "import sys, app.jobs; print([m for m in ('streamlit', 'torch', 'app.worker') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True,
                           timeout=60, check=True).stdout == "[]\n"
+
+
+def test_one_try_only_says_how_the_process_ended(make: Make) -> None:
+    registry = make(tries=1, lost="and what it had saved is kept")
+    job = wait(registry, "a")
+    running(job)
+    os.kill(worker_pid(registry), signal.SIGKILL)
+    assert ended(job) == "failed"
+    assert job.snapshot().sentence == ("The compute process ended unexpectedly (signal SIGKILL), and what it had saved is kept.")
+    assert not job.snapshot().notes and ended(store_one(registry, "b")) == "done"
+
+
+def test_a_job_can_be_stopped_by_whoever_may_not_watch_it(make: Make) -> None:
+    registry = make()
+    job, waiting = wait(registry, "a", "one"), wait(registry, "b", "two")
+    running(job)
+    assert registry.stop(key_of("b").digest) and waiting.snapshot().state == "cancelled"
+    assert registry.stop(key_of("a").digest) and ended(job) == "cancelled"
+    assert not registry.stop(key_of("a").digest) and not registry.stop(key_of("never").digest)
+
+
+def test_an_idle_process_gives_its_memory_back(make: Make) -> None:
+    registry = make(idle_s=0.2)
+    assert ended(store_one(registry, "a")) == "done"
+    until(lambda: registry._worker is None, "the idle process to end")
+    assert ended(store_one(registry, "b")) == "done"

@@ -37,7 +37,7 @@ def test_every_variable_is_read(monkeypatch, tmp_path):
     given = {"STORE": str(tmp_path / "s"), "STORE_MAX_GB": "0.5", "MODELS": f"a/b, ,{EMBEDDED},./c ,", "TEXTS": "x.txt",
              "DEVICE": "cpu", "ALLOW_REMOTE_CODE": "a/b", "TIME_LIMIT": "1.5", "MAX_QUEUE": "2", "MAX_FILE_MB": "0.5",
              "MAX_TEXTS": "7", "MAX_TEXT_CHARS": "9", "MAX_OWN_JOBS": "3", "HOSTED": "true",
-             "RETRIEVAL_SETS": "r"}
+             "RETRIEVAL_SETS": "one,two", "RECIPES": "r.yaml", "TRAINING": "off"}
     assert {name.upper() for name in Settings.model_fields} == set(given)
     for name, value in given.items():
         monkeypatch.setenv(f"POOLSCOPE_{name}", value)
@@ -46,6 +46,7 @@ def test_every_variable_is_read(monkeypatch, tmp_path):
     assert (own.texts, own.allow_remote_code, own.device) == (("x.txt",), ("a/b",), "cpu")
     assert (own.time_limit, own.max_queue, own.store_max_bytes, own.max_own_jobs, own.hosted) == (1.5, 2, 2**29, 3, True)
     assert (own.limits.max_file_bytes, own.limits.max_texts, own.limits.max_text_chars) == (500_000, 7, 9)
+    assert (own.retrieval_sets, own.recipes, own.training) == (("one", "two"), ("r.yaml",), False)
     store = own.open_store()
     assert (store.root, store.max_bytes) == (tmp_path / "s", 2**29)
     assert not (tmp_path / "s").exists(), "reading the settings writes nothing"

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import sync_playwright
 
-from components.corpora import load_corpus
+from components.corpora import DATA_DIR, load_corpus
 from tests.app.retrieval_files import small_set
 
 ROOT = Path(__file__).parents[2]
@@ -39,8 +39,12 @@ class Server:
         file = folder / "sixty.txt"
         file.write_text("\n".join(texts) + "\n", encoding="utf-8")
         small_set(folder / "small")
+        recipe = folder / "tiny.yaml"
+        recipe.write_text(f"model: nano-backbone\npairs: {DATA_DIR / 'pairs.csv'}\ntext_a: text_a\ntext_b: text_b\nsteps: 4000\n"
+                          "batch: 4\nmax_length: 32\nprobe: {every: 5, texts: encyclopedia, n_texts: 8, held_out: 8}\n")
         self.environment = os.environ | {"POOLSCOPE_STORE": str(folder / "store"), "POOLSCOPE_TEXTS": str(file),
-                                         "POOLSCOPE_RETRIEVAL_SETS": str(folder / "small"), "HF_HUB_OFFLINE": "1"}
+                                         "POOLSCOPE_RETRIEVAL_SETS": str(folder / "small"), "POOLSCOPE_RECIPES": str(recipe),
+                                         "HF_HUB_OFFLINE": "1"}
         self.log = (folder / "server.log").open("wb")
         self.start()
 
