@@ -114,11 +114,10 @@ def top_pairs(run: Run, step: int, most: int = 5) -> pd.DataFrame:
                          "text B": [texts[int(view["pair_j"][k])] for k in best]})
 
 
-def pairs_shown(run: Run) -> list[str]:
-    """The pairs whose tokens are kept, in words."""
+def pairs_shown(run: Run) -> dict[str, tuple[str, str]]:
+    """The pairs whose tokens are kept: number from 1, as text -> both texts."""
     texts = run.rec.words.get("texts", [])
-    cut = [text if len(text) <= 60 else text[:59].rstrip() + "…" for text in texts]
-    return [f"{cut[2 * k]} | {cut[2 * k + 1]}" for k in range(len(run.rec.words.get("tokens", [])) // 2)]
+    return {str(k + 1): (texts[2 * k], texts[2 * k + 1]) for k in range(len(run.rec.words.get("tokens", [])) // 2)}
 
 
 @dataclass(frozen=True)

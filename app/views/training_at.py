@@ -66,8 +66,12 @@ def _tokens(runs: list[Run], step: int, theme: ChartTheme) -> None:
     if not pairs:
         st.info("This run kept no tokens.")
         return
-    chosen = pairs.index(str(st.selectbox("Pair whose tokens are drawn", pairs, key="pair_of_texts",
-                                          help="The probe's texts 0 and 1, 2 and 3 and so on, chosen before anything was measured.")))
+    number = str(st.segmented_control("Pair whose tokens are drawn", list(pairs), default=next(iter(pairs)), required=True, key="pair",
+                                      bind="query-params",
+                                      help="The probe's first texts, two by two, chosen before anything was measured."))
+    chosen = list(pairs).index(number) if number in pairs else 0
+    for side, text in zip("AB", list(pairs.values())[chosen], strict=True):
+        st.caption(f"Text {side}: {widgets.plain(text)}")
     for column, run in zip(st.columns(len(runs)), runs, strict=True):
         with column:
             try:

@@ -79,6 +79,13 @@ def test_every_pair_of_runs(run, beside):
     assert {trace.get("name") for trace in specs(page)[0]["data"]} - {"", None} == {run, beside} - {"nothing"}
 
 
+def test_another_pair_of_texts_has_other_tokens():
+    one, other = specs(opened(pair="1")), specs(opened(pair="3"))
+    assert one[0]["data"] == other[0]["data"] and one[4]["data"] != other[4]["data"] and one[5]["data"] != other[5]["data"]
+    texts = recorded("mrl").words["texts"]
+    assert f"Text A: {texts[4]}" in said(opened(pair="3"))
+
+
 def test_no_change_is_said_where_the_change_lies_inside_the_seeds_range():
     record = recorded("mrl")
     lines = [json.loads(json.dumps(line)) for line in record.lines]
@@ -178,7 +185,7 @@ def test_too_many_runs_are_refused_in_a_sentence(store):
     assert resources.training_jobs().get(place_of(store, "mrl", RECIPES["mrl"], 1).key.digest) is None
 
 
-@pytest.mark.parametrize("key", ["run", "beside", "seed", "step", "layers_open", "terms_open", "training_export_open"])
+@pytest.mark.parametrize("key", ["run", "beside", "seed", "step", "layers_open", "terms_open", "training_export_open", "pair"])
 @pytest.mark.parametrize("value", ["../../../etc/passwd", "<script>alert(1)</script>", "1e999", "-1", "", "a\0b", "x" * 5000])
 def test_hostile_links_fall_back(key, value):
     page = opened(**{key: value})

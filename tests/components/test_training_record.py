@@ -22,7 +22,7 @@ from components.store import ResultStore
 from components.training_folder import RunFolder
 from components.training_pipeline import prepare, run_training
 from components.training_record import as_stored, from_stored, quantity, read_record
-from components.training_runs import MOST_RUNS, RECIPES, RUNS, check_room, place_of, remove_run, run_training_run
+from components.training_runs import MOST_RUNS, RECIPES, RUNS, check_room, finished_runs, place_of, remove_run, run_training_run
 from components.types import FINAL
 from tests.components.tiny_models import save
 
@@ -60,11 +60,12 @@ def record(folder, place):
     return read_record(place.folder)
 
 
-def test_a_finished_run_is_read_whole(record, place):
+def test_a_finished_run_is_read_whole(folder, record, place):
     assert place.state == "finished" and record.finished and record.total == 4 and record.probed == (0, 2, 4)
     assert record.steps.tolist() == [1, 2, 3, 4] and (record.seconds > 0).all() and record.recipe["seed"] == 1
     assert record.losses.tolist() == pytest.approx([json.loads(line)["loss"] for line in
                                                     (place.folder.beside / "steps.jsonl").read_text().splitlines()])
+    assert finished_runs(folder / "store") == [place.folder.path] and not finished_runs(folder / "nowhere")
     assert record.line(3)["step"] == 2 and record.line(0)["step"] == 0
     assert len(record.words["texts"]) == 6 and len(record.words["tokens"]) == 6 and record.words["tokens"][0][0] == "[CLS]"
 
