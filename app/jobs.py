@@ -18,7 +18,7 @@ import threading
 import time
 import uuid
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from components.errors import DataError
 __all__ = ["Job", "JobRegistry"]
 
 MAX_FINISHED = 200
+MAX_INLINE_BYTES = 500_000_000
 TRIES = 2
 RESTARTED = "The compute process ended unexpectedly and was restarted"
 CANCELLED = "The computation was cancelled."
@@ -69,7 +70,8 @@ class JobRegistry:
         self._ended_how = ""
         atexit.register(self.shutdown)
 
-    def submit(self, task: str, args: Mapping[str, Any], key_digest: str, watcher: str) -> Job:
+    def submit(self, task: str, args: Mapping[str, Any], key_digest: str, watcher: str, *,
+               inline: Callable[[], bytes] | None = None, store: StoreSpec | None = None) -> Job:
         """Ask for a result; joins the job of that key if one waits or runs, else starts a new try.
 
         Args:
@@ -77,6 +79,9 @@ class JobRegistry:
             args: what the task needs, as JSON.
             key_digest: ``ResultKey.digest`` of the result.
             watcher: who asks (a session); the same one may ask again.
+            inline: makes the texts that travel with the request, as one JSON object in UTF-8 of at most
+                ``MAX_INLINE_BYTES``; called when the request's turn has come, and forgotten with the job's end.
+            store: where the result goes, if not into the registry's own store.
 
         Raises:
             DataError: too many jobs wait, or the server is shutting down.
@@ -93,7 +98,7 @@ class JobRegistry:
                 raise DataError("the line of computations", f"must hold at most {self._max_queue}",
                                 f"{len(self._waiting)} waiting", "try again in a while, or cancel one of yours")
             job = Job(id=uuid.uuid4().hex, key_digest=key_digest, task=task, args=plain, lock=self._lock,
-                      submitted=time.monotonic(), watchers={watcher})
+                      submitted=time.monotonic(), watchers={watcher}, inline=inline, store=store)
             self._jobs[key_digest] = job
             self._waiting.append(job)
             if self._dispatcher is None:
@@ -129,6 +134,13 @@ class JobRegistry:
                 self._finish(job, "cancelled", "cancelled", CANCELLED)
         self._inbox.put((None, None))
         return True
+
+    def leave(self, watcher: str) -> None:
+        """A session is gone: it leaves everything that it watches."""
+        with self._lock:
+            watched = [key for key, job in self._jobs.items() if watcher in job.watchers and job.state in ACTIVE]
+        for key in watched:
+            self.cancel(key, watcher)
 
     def shutdown(self) -> None:
         """End the worker and every job; harmless when repeated. Called at the interpreter's exit."""
@@ -194,7 +206,14 @@ class JobRegistry:
                     self._finish(job, "failed", "internal",
                                  f"The compute process cannot be started ({error.strerror}): mend the installation.")
                 return
-            worker.send({"id": job.id, "task": job.task, "args": job.args, "store": self._store})
+            inline = job.inline() if job.inline else b""
+            if len(inline) > MAX_INLINE_BYTES:
+                with self._lock:
+                    self._finish(job, "failed", "data", f"The texts of one computation must have at most {MAX_INLINE_BYTES:,} "
+                                 f"bytes on their way; found {len(inline):,}: use fewer texts.")
+                return
+            worker.send({"id": job.id, "task": job.task, "args": job.args, "store": job.store or self._store}, inline)
+            del inline
             if self._follow(worker, job):
                 return
             log.warning("the compute process ended unexpectedly (%s) in task %s, try %d", self._ended_how, job.task,

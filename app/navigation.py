@@ -26,6 +26,7 @@ PAGES = (
     PageRow("views/layers.py", "layers", "Layers"),
     PageRow("views/models.py", "models", "Models"),
     PageRow("views/pair.py", "pair", "Pair"),
+    PageRow("views/data.py", "data", "Your data"),
 )
 
 

@@ -1,16 +1,19 @@
 """The only caches of the pages: texts, the store, the jobs, and stored results kept in memory.
 
-Keys are names, digests and numbers, never arrays; what is handed out is shared between sessions and read-only.
+Keys are names, digests and numbers, never arrays; what is handed out is shared between sessions and read-only. A session's
+own data are read from the session (``app.uploads``), and what is made of them is kept there (``app.private``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TypeVar
 
 import streamlit as st
 
+from app import private, uploads
 from app.jobs import JobRegistry
 from app.settings import settings
 from components.corpora import DATA_DIR, bundled_names, load_corpus, load_pairs
@@ -18,10 +21,14 @@ from components.layer_curves import LayerCurves
 from components.models import EMBEDDED, bundled_models
 from components.pair_map import PairMap
 from components.pair_selection import Pairs, pairs_of
+from components.retrieval_sets import BUNDLED_SETS, load_retrieval_set
 from components.store import ResultKey, ResultStore, StoredResult
-from components.types import Corpus, PairList
+from components.types import Corpus, PairList, RetrievalSet
 
 Made = TypeVar("Made")
+PAIRS = "pairs"
+"""The bundled pairs that are labelled by how the two texts differ."""
+_own_store: ContextVar[ResultStore | None] = ContextVar("own_store", default=None)
 
 
 class NotStored(Exception):
@@ -34,6 +41,39 @@ def corpus_files() -> dict[str, str]:
     for file in settings().texts:
         named[_unused(Path(file).name, named)] = file
     return named
+
+
+def corpus_names() -> tuple[str, ...]:
+    """Names of the menu of texts: what the server offers, then this session's own texts and token states."""
+    return (*corpus_files(), *(name for kind in (uploads.TEXTS, uploads.STATES) for name in uploads.own(kind)))
+
+
+def pair_list_names() -> tuple[str, ...]:
+    """Names of lists of labelled pairs: the bundled one, then this session's own."""
+    return (PAIRS, *uploads.own(uploads.PAIRS))
+
+
+def retrieval_sets() -> dict[str, str]:
+    """Name -> what it holds: the bundled retrieval sets, then this session's own."""
+    return dict(BUNDLED_SETS) | {name: f"{len(one.data.documents):,} documents with {len(one.data.queries):,} queries, your own"
+                                 for name, one in uploads.own(uploads.RETRIEVAL).items()}
+
+
+def retrieval_set(name: str) -> RetrievalSet:
+    """A retrieval set of the menu."""
+    own = uploads.own(uploads.RETRIEVAL).get(name)
+    found: RetrievalSet = own.data if own else _bundled_set(name)
+    return found
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _bundled_set(name: str) -> RetrievalSet:
+    return load_retrieval_set(name)
+
+
+def taken_names() -> set[str]:
+    """Every name that a menu has already."""
+    return {*corpus_files(), PAIRS, *BUNDLED_SETS, *uploads.own()}
 
 
 def model_names() -> dict[str, str]:
@@ -53,6 +93,9 @@ def _unused(name: str, taken: dict[str, str]) -> str:
 
 def corpus(name: str) -> Corpus:
     """The texts of a corpus in the menu; a changed file is read again."""
+    if own := uploads.own().get(name):
+        found: Corpus = own.data.corpus if own.kind == uploads.STATES else own.data
+        return found
     source = corpus_files()[name]
     path = Path(source)
     return _corpus(source, path.stat().st_mtime_ns if path.is_file() else 0)
@@ -119,24 +162,63 @@ def stored_result(digest: str, _key: ResultKey) -> StoredResult:
     return _stored(_key)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
 def made_once(signature: str, _make: Callable[[], Made]) -> Made:
     """What takes a tenth of a second or more to make (a figure with its words, a correlation), made once for all visitors.
+
+    A session that has data of its own makes its own figures, since their hovers show texts.
 
     Args:
         signature: everything that it depends on.
     """
+    if uploads.own():
+        return private.session().kept(("made", signature), _make)
+    made: Made = _made_once(signature, _make)
+    return made
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _made_once(signature: str, _make: Callable[[], Made]) -> Made:
     return _make()
 
 
-@st.cache_resource(max_entries=4, show_spinner=False)
 def pair_list(name: str) -> PairList:
-    """A bundled list of pairs."""
+    """A list of labelled pairs of the menu."""
+    own = uploads.own(uploads.PAIRS).get(name)
+    found: PairList = own.data if own else _bundled_pairs(name)
+    return found
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _bundled_pairs(name: str) -> PairList:
     return load_pairs(name)
 
 
+def read_private(read: Callable[[str, ResultKey], Made], key: ResultKey) -> Made:
+    """What one of the readers above gives, from this session's own store and kept with the session.
+
+    Raises:
+        NotStored: it is not in that store.
+    """
+    own = private.session()
+
+    def make() -> Made:
+        token = _own_store.set(own.store())
+        try:
+            made: Made = read.__wrapped__(key.digest, key)  # type: ignore[attr-defined]
+            return made
+        finally:
+            _own_store.reset(token)
+
+    return own.kept((read.__name__, key.digest), make)  # type: ignore[attr-defined]
+
+
 def _stored(key: ResultKey) -> StoredResult:
-    found = store().get(key) or gallery().get(key)
+    own = _own_store.get()
+    # A hosted server's store holds nothing of its visitors', so it has nothing to say about theirs.
+    found = own.get(key) if own is not None else None
+    if own is None or not settings().hosted:
+        found = found or store().get(key)
+    found = found or gallery().get(key)
     if found is None:
         raise NotStored
     return found

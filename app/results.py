@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
-from app import resources
+from app import private, resources, uploads
 from app.job import Job
 from app.settings import settings
+from app.worker_client import StoreSpec
+from components.inline_texts import inline_texts
 from components.layer_curves import LayerCurves, LayerOptions
 from components.layer_pipeline import layers_key
 from components.models import ModelRef, declared, layer_count, resolve_model
 from components.pair_map import PairMap, PairOptions
 from components.pair_parts import n_pairs_of
-from components.pair_selection import Pairs
+from components.pair_selection import Pairs, pairs_of
 from components.pipeline import pair_list_key, pair_map_key
 from components.store import ResultKey, StoredResult
 from components.token_pipeline import TokenOptions, tokens_key
@@ -32,6 +35,15 @@ class Request:
     args: Mapping[str, Any]
     action: str
     seconds: float
+    inline: Callable[[], bytes] | None = field(default=None, repr=False, compare=False)
+    """Makes the texts that travel with it, where they lie in a session and in no file."""
+    owner: str = ""
+    """The session whose own store takes the result, where the server's may not have it."""
+
+    @property
+    def job_key(self) -> str:
+        """What its job is found by: the result's key, and the session where the result is its own."""
+        return self.key.digest + (f"-{self.owner}" if self.owner else "")
 
 
 def pair_map_request(corpus_name: str, model_name: str, options: PairOptions) -> Request:
@@ -42,18 +54,33 @@ def pair_map_request(corpus_name: str, model_name: str, options: PairOptions) ->
     """
     corpus = resources.corpus(corpus_name)
     key = pair_map_key(corpus, model(model_name), options)
-    args = {"corpus": resources.corpus_files()[corpus_name], **_common(model_name, options, key)}
+    args, travels = texts_of(corpus_name)
     n = len(corpus.texts)
     pairs = options.cycles_pairs(n) or n_pairs_of(n)
-    return Request(key, "pair_map", args, f"Compute {pairs:,} pairs", expected_seconds(corpus, pairs))
+    return Request(key, "pair_map", args | _common(model_name, options, key), f"Compute {pairs:,} pairs",
+                   expected_seconds(corpus, pairs), **travels)
 
 
 def pair_list_request(list_name: str, model_name: str, options: PairOptions) -> Request:
-    """What to ask for so that a bundled list of pairs under a model lies in the store."""
+    """What to ask for so that a list of pairs of the menu under a model lies in the store."""
     listed = resources.pair_list(list_name)
     key = pair_list_key(listed, model(model_name), options)
-    args = {"pairs": list_name, **_common(model_name, options, key)}
-    return Request(key, "pair_list", args, f"Compute {len(listed.texts_a):,} labelled pairs", 8)
+    args, travels = texts_of(list_name, "pairs")
+    return Request(key, "pair_list", args | _common(model_name, options, key), f"Compute {len(listed.texts_a):,} labelled pairs",
+                   8 + 5e-3 * len(listed.texts_a), **travels)
+
+
+def texts_of(name: str, argument: str = "corpus") -> tuple[dict[str, Any], dict[str, Any]]:
+    """How a worker's task gets at the texts behind a name of the menu: its arguments, and more fields of the ``Request``.
+
+    Args:
+        name: of a corpus, of a list of pairs or of a retrieval set.
+        argument: what the task calls it: "corpus", "pairs" or "set".
+    """
+    own = uploads.own().get(name)
+    if own is None:
+        return {argument: resources.corpus_files()[name] if argument == "corpus" else name}, {}
+    return {}, {"inline": partial(inline_texts, own.data), "owner": private.session().id if settings().hosted else ""}
 
 
 def layers_request(corpus_name: str, model_name: str, options: LayerOptions) -> Request:
@@ -64,10 +91,10 @@ def layers_request(corpus_name: str, model_name: str, options: LayerOptions) -> 
     """
     corpus = resources.corpus(corpus_name)
     key = layers_key(corpus, model(model_name), options)
-    args = {"corpus": resources.corpus_files()[corpus_name], **_common(model_name, options, key)}
+    args, travels = texts_of(corpus_name)
     layers = layer_count(model(model_name)) + 2
-    return Request(key, "layers", args, f"Measure {layers} layers of {model_name}",
-                   2 * expected_seconds(corpus, 0) + layers * 1e-3 * len(corpus.texts))
+    return Request(key, "layers", args | _common(model_name, options, key), f"Measure {layers} layers of {model_name}",
+                   2 * expected_seconds(corpus, 0) + layers * 1e-3 * len(corpus.texts), **travels)
 
 
 def layers(request: Request) -> LayerCurves | None:
@@ -75,12 +102,18 @@ def layers(request: Request) -> LayerCurves | None:
     return _stored(resources.stored_layers, request)
 
 
-def tokens_request(pair: PairList, model_name: str) -> Request:
-    """What to ask for so that two texts' tokens under a model lie in the store; ``pair`` from ``token_pipeline.one_pair``."""
+def tokens_request(pair: PairList, model_name: str, *, own: bool = False) -> Request:
+    """What to ask for so that two texts' tokens under a model lie in the store; ``pair`` from ``token_pipeline.one_pair``.
+
+    Args:
+        own: the texts are the visitor's, typed or uploaded. Tokens are the text over again, so such a result goes into the
+            session's own store, unless the owner wants texts kept.
+    """
     options = TokenOptions()
     key = tokens_key(pair, model(model_name), options)
     args = {"text_a": pair.texts_a[0], "text_b": pair.texts_b[0], **_common(model_name, options, key)}
-    return Request(key, "pair_tokens", args, "Look at their tokens", 4)
+    owned = own and (settings().hosted or not settings().keep_texts)
+    return Request(key, "pair_tokens", args, "Look at their tokens", 4, owner=private.session().id if owned else "")
 
 
 def tokens(request: Request) -> StoredResult | None:
@@ -90,7 +123,7 @@ def tokens(request: Request) -> StoredResult | None:
 
 def _stored(read: Callable[[str, ResultKey], Found], request: Request) -> Found | None:
     try:
-        return read(request.key.digest, request.key)
+        return resources.read_private(read, request.key) if request.owner else read(request.key.digest, request.key)
     except resources.NotStored:
         return None
 
@@ -108,6 +141,8 @@ def pair_map(request: Request) -> PairMap | None:
 
 def pairs(request: Request, found: PairMap) -> Pairs:
     """The columns of a stored map's pairs."""
+    if request.owner:
+        return private.session().kept(("pairs", request.key.digest), lambda: pairs_of(found))
     return resources.stored_pairs(request.key.digest, found)
 
 
@@ -117,7 +152,7 @@ def pair_list(request: Request) -> StoredResult | None:
 
 
 def listed(name: str) -> PairList:
-    """A bundled list of pairs."""
+    """A list of pairs of the menu."""
     return resources.pair_list(name)
 
 
@@ -133,7 +168,11 @@ def is_backbone(name: str) -> bool:
 
 def start(request: Request, watcher: str) -> Job:
     """Queues the request's computation, or joins it where somebody has asked already."""
-    return resources.jobs().submit(request.task, request.args, request.key.digest, watcher)
+    registry = resources.jobs()
+    for gone in private.left():
+        registry.leave(gone)
+    own = StoreSpec(root=str(private.session().store().root), max_bytes=private.STORE_BYTES) if request.owner else None
+    return registry.submit(request.task, request.args, request.job_key, watcher, inline=request.inline, store=own)
 
 
 def expected_seconds(corpus: Corpus, pairs: int) -> float:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Sequence
 
 import streamlit as st
 
+from app import private
 from components.pair_selection import Box
 
 CORPUS, MODEL, LAYER, SPECIAL = "corpus", "model", "layer", "special"
@@ -18,9 +18,7 @@ ROW_A, ROW_B = 0, 1
 
 def watcher() -> str:
     """This session's name towards the jobs; it says nothing about who the visitor is."""
-    if "_watcher" not in st.session_state:
-        st.session_state["_watcher"] = uuid.uuid4().hex
-    return str(st.session_state["_watcher"])
+    return private.session().id
 
 
 def box() -> Box | None:

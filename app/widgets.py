@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import metadata
 
 import streamlit as st
 
-from app import resources, results, state, theme
+from app import navigation, resources, results, state, theme, uploads
 from app.results import Request
 from components.charts.style import caption_number, interval_text
 from components.errors import PoolscopeError
@@ -72,9 +72,38 @@ def sentences() -> Iterator[None]:
 
 def choose_corpus() -> str:
     """The corpus, from the menu; a name in a link that is not there falls back to the first."""
-    names = list(resources.corpus_files())
-    return str(st.sidebar.selectbox("Texts", names, key=state.CORPUS, bind="query-params",
-                                    help="Every pair of these texts is compared."))
+    name = pick("Texts", resources.corpus_names(), key=state.CORPUS, help_="Every pair of these texts is compared.")
+    if own := uploads.own().get(name):
+        st.sidebar.caption(f"Your own, {plain(own.kind.lower())}: in this session's memory only, and in no link.")
+    return name
+
+
+def pick(label: str, names: Sequence[str], *, key: str, help_: str | None = None, index: int = 0) -> str:
+    """A menu of names whose choice is in the link, unless it is the visitor's own; what a link names and is not there is said.
+
+    Streamlit writes a bound menu's choice into the address, so a menu that holds a name of the visitor's own is not bound:
+    it writes the other names itself.
+    """
+    asked = st.query_params.get(key)
+    if asked is not None and asked not in names and key not in st.session_state:
+        st.session_state[f"_missed_{key}"] = True
+    own = uploads.own()
+    if not any(name in own for name in names):
+        chosen = str(st.sidebar.selectbox(label, names, index, key=key, bind="query-params", help=help_))
+    else:
+        if asked in names and key not in st.session_state:
+            index = list(names).index(asked)
+        chosen = str(st.sidebar.selectbox(label, names, index, key=key, persist_state="session", help=help_))
+        st.query_params.pop(key, None)
+        if chosen not in own and chosen != names[0]:
+            st.query_params[key] = chosen
+    if st.session_state.get(f"_missed_{key}"):
+        if chosen == names[index]:
+            st.sidebar.caption(f"The link names {label.lower()} that this session does not have (a visitor's own are in no "
+                               f"link), so this is {plain(chosen)}.")
+        else:
+            del st.session_state[f"_missed_{key}"]
+    return chosen
 
 
 def choose_model() -> str:
@@ -112,8 +141,18 @@ def chosen() -> dict[str, str]:
     """
     usual = {state.CORPUS: next(iter(resources.corpus_files())), state.MODEL: EMBEDDED, state.LAYER: FINAL, state.SPECIAL: "true"}
     there = {key: st.session_state.get(key, value) for key, value in usual.items()}  # a page need not have all of them
-    now = {key: str(value).lower() if key == state.SPECIAL else str(value) for key, value in there.items()}
+    now = {key: str(value).lower() if key == state.SPECIAL else str(value) for key, value in there.items()
+           if value not in uploads.own()}
     return {key: value for key, value in now.items() if value != usual[key]}
+
+
+def open_pair(label: str, a: int, b: int) -> None:
+    """Leads to the Pair page with two rows of the corpus: a link, or within the session where the texts live only in it."""
+    rows = {"a": (a, state.ROW_A), "b": (b, state.ROW_B)}
+    if st.session_state.get(state.CORPUS) not in uploads.own():
+        navigation.link("pair", label, chosen() | {key: str(row) for key, (row, usual) in rows.items() if row != usual})
+    elif st.button(label, type="tertiary", key=f"open_pair_{label}"):
+        st.switch_page(navigation.page("pair"), query_params={"a": str(a), "b": str(b)})
 
 
 def number(column: st.delta_generator.DeltaGenerator, label: str, value: float | None, below: str, help_: str) -> None:
@@ -133,7 +172,7 @@ def spread_of(interval: Interval | None) -> str:
 
 def compute_or_wait(request: Request, height: int = FIGURE_HEIGHT) -> None:
     """In place of a figure whose result is not stored: the button that starts it, its progress, or why it failed."""
-    job = resources.jobs().get(request.key.digest)
+    job = resources.jobs().get(request.job_key)
     if job is not None and job.snapshot().active:
         _progress(request, height)
         return
@@ -145,8 +184,8 @@ def compute_or_wait(request: Request, height: int = FIGURE_HEIGHT) -> None:
         elif job is not None and job.snapshot().state == "cancelled":
             st.markdown("Cancelled; nothing was stored.", text_alignment="center")
         else:
-            st.markdown("Not computed yet on this server. The result is kept, for every visitor.",
-                        text_alignment="center")
+            st.markdown("Not computed yet. The result is kept with your session, and goes with it." if request.owner else
+                        "Not computed yet on this server. The result is kept, for every visitor.", text_alignment="center")
         # A callback, so that the run that follows already finds the job.
         st.button(label, type="primary", on_click=_start, args=(request,), key=f"compute_{request.key.digest[:12]}")
         if problem := st.session_state.pop("_start_problem", None):
@@ -163,7 +202,7 @@ def _start(request: Request) -> None:
 @st.fragment(run_every=0.5)
 def _progress(request: Request, height: int) -> None:
     registry = resources.jobs()
-    job = registry.get(request.key.digest)
+    job = registry.get(request.job_key)
     now = job.snapshot() if job is not None else None
     if job is None or now is None or not now.active:
         st.rerun()
@@ -179,7 +218,7 @@ def _progress(request: Request, height: int) -> None:
         for note in now.notes:
             st.caption(plain(note))
         if st.button("Cancel", key=f"cancel_{request.key.digest[:12]}"):
-            registry.cancel(request.key.digest, state.watcher())
+            registry.cancel(request.job_key, state.watcher())
             st.rerun()
 
 

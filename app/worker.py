@@ -7,6 +7,7 @@ and not every visitor, and memory is given back. It is a subprocess speaking lin
 Requests, on standard input:
 
 - ``{"id": str, "task": str, "args": {...scalars}, "store": {"root": str, "max_bytes": int}}``; one at a time, in order
+- the same with ``"inline": {...}``: texts that lie in no file, of tens of megabytes at the most (``components.inline_texts``)
 - ``{"cancel": id}``
 - end of input: the server is gone, and so is the worker, at once and in the middle of anything
 
@@ -147,6 +148,8 @@ class Requests:
         request_id = str(message["id"])
         request = {"id": request_id, "task": str(message["task"]), "args": dict(message["args"]),
                    "store": dict(message["store"])}
+        if "inline" in message:
+            request["args"]["inline"] = dict(message["inline"])
         with self._lock:
             self._events[request_id] = threading.Event()
         self.waiting.put(request)

@@ -270,16 +270,15 @@ def run_pair_map(args: Mapping[str, Any], *, store: ResultStore, progress: Progr
     """The worker's task: computes the pair map that a page asked for and returns its key's digest.
 
     Args:
-        args: corpus (name or file), column, model, revision, options (of ``PairOptions``), device,
-            allow_remote_code, and digest: the key the page expects.
+        args: corpus (name or file) and column, or the texts themselves (see ``inline_texts``); model, revision, options
+            (of ``PairOptions``), device, allow_remote_code, and digest: the key the page expects.
 
     Raises:
         DataError: texts or model changed between the page's look and the worker's.
     """
-    from components.corpora import load_corpus
+    from components.inline_texts import corpus_of
 
-    corpus = load_corpus(args["corpus"], args.get("column"))
-    return run_task(args, corpus, PairOptions(**args["options"]), pair_map_key, compute_pair_map, store=store,
+    return run_task(args, corpus_of(args), PairOptions(**args["options"]), pair_map_key, compute_pair_map, store=store,
                     progress=progress, cancelled=cancelled)
 
 
@@ -291,11 +290,10 @@ def pair_list_key(pairs: PairList, ref: ModelRef, options: PairOptions) -> Resul
 
 
 def run_pair_list(args: Mapping[str, Any], *, store: ResultStore, progress: Progress, cancelled: CancelEvent) -> str:
-    """The worker's task: a bundled list of pairs under a model; ``args`` as for ``run_pair_map``."""
-    from components.corpora import load_pairs
+    """The worker's task: a list of pairs under a model; ``args`` as for ``run_pair_map``."""
+    from components.inline_texts import pairs_of
 
-    pairs = load_pairs(args["pairs"])
-    return run_task(args, pairs, PairOptions(**args["options"]), pair_list_key, compute_pair_list, store=store,
+    return run_task(args, pairs_of(args), PairOptions(**args["options"]), pair_list_key, compute_pair_list, store=store,
                     progress=progress, cancelled=cancelled)
 
 

@@ -39,7 +39,7 @@ if second and isinstance(other, map_data.MapData):
         st.info("No pair of the second setting is left: widen the filters in the sidebar.")
         with_second = None
 settings = [(model_name, options), second[1:]] if second and with_second else [(model_name, options)]
-over, missing = map_data.labelled_of(settings if plane.labelled else [])
+over, missing = map_data.labelled_of(settings if plane.labelled else [], plane.labelled)
 if missing:
     widgets.compute_or_wait(missing, height=180)
 if isinstance(other, results.Request):

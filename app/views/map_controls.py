@@ -21,11 +21,11 @@ NOTHING = "nothing"
 
 @dataclass(frozen=True)
 class Plane:
-    """What the plane shows; ``quantity`` is one of ``QUANTITIES``' words."""
+    """What the plane shows; ``quantity`` is one of ``QUANTITIES``' words, ``labelled`` the list of pairs over it, or empty."""
 
     kind: str
     quantity: str
-    labelled: bool
+    labelled: str
 
 
 def plane(corpus: Corpus) -> Plane:
@@ -38,8 +38,12 @@ def plane(corpus: Corpus) -> Plane:
         quantity = str(side.selectbox("Quantity", there, key="quantity", bind="query-params"))
     labelled = bool(side.toggle("Labelled pairs", key="labelled", bind="query-params",
                                 help="200 pairs that come with Poolscope, drawn over the map by their label: paraphrases, "
-                                     "negations, role swaps, translations ..."))
-    return Plane(kind, quantity, labelled)
+                                     "negations, role swaps, translations ... Pairs of your own come from the page Your data."))
+    lists = resources.pair_list_names()
+    chosen = lists[0]
+    if labelled and len(lists) > 1:
+        chosen = widgets.pick("Pairs over the map", lists, key="over_map", index=len(lists) - 1)
+    return Plane(kind, quantity, chosen if labelled else "")
 
 
 def pair_filter(result: PairMap, corpus: Corpus) -> Filter:
@@ -67,9 +71,8 @@ def compared(corpus_name: str, model_name: str, options: PairOptions) -> tuple[s
     side = st.sidebar
     if not side.toggle("Compare", key="compare", bind="query-params", help="A second map on the same axes."):
         return None
-    corpora, models = list(resources.corpus_files()), list(resources.model_names())
-    other_corpus = str(side.selectbox("Texts, second", corpora, index=corpora.index(corpus_name), key="vs_corpus",
-                                      bind="query-params"))
+    corpora, models = resources.corpus_names(), list(resources.model_names())
+    other_corpus = widgets.pick("Texts, second", corpora, key="vs_corpus", index=corpora.index(corpus_name))
     other_model = str(side.selectbox("Model, second", models, index=models.index(model_name), key="vs_model",
                                      bind="query-params"))
     layer = widgets.choose_layer(other_model, key="vs_layer", label="Layer, second")
