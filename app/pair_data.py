@@ -122,13 +122,13 @@ class TokenPair:
         return (*range(int(self.found.meta["n_layers"]) + 1), FINAL)
 
 
-def load(text_a: str, text_b: str, model_name: str, switches: Switches) -> TokenPair | Request:
-    """Two texts' tokens, or the request to start when they are not stored yet.
+def load(text_a: str, text_b: str, model_name: str, switches: Switches, *, own: bool = False) -> TokenPair | Request:
+    """Two texts' tokens, or the request to start when they are not stored yet; ``own`` texts are the visitor's.
 
     Raises:
         DataError, ModelError: with a sentence for the page.
     """
-    request = results.tokens_request(one_pair(text_a, text_b), model_name)
+    request = results.tokens_request(one_pair(text_a, text_b), model_name, own=own)
     found = results.tokens(request)
     return request if found is None else TokenPair(model_name, request, found, switches)
 

@@ -124,9 +124,11 @@ def _retrieval(files: dict[str, File]) -> Read | None:
         columns[part] = {role: str(_column(place, label, table.columns, usual, key=part))
                          for role, (label, usual) in uploads.usual_roles(part, table).items()}
     found = uploads.retrieval(files, columns)
-    rows = [(found.queries[q], found.documents[d], r) for q, d, r in found.judged[:PREVIEWED].tolist()]
-    return found, None, {"query": [row[0] for row in rows], "document": [row[1] for row in rows], "relevance": [row[2] for row in rows]}, \
-        f"{len(found.queries):,} queries, {len(found.documents):,} documents, {len(found.judged):,} judgements; the first {len(rows)}:"
+    some = found.judged[:PREVIEWED].tolist()
+    rows = {"query": [found.queries[q] for q, _, _ in some], "document": [found.documents[d] for _, d, _ in some],
+            "relevance": [r for _, _, r in some]}
+    return found, None, rows, \
+        f"{len(found.queries):,} queries, {len(found.documents):,} documents, {len(found.judged):,} judgements; the first {len(some)}:"
 
 
 def _states(files: dict[str, File]) -> Read | None:

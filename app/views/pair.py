@@ -23,7 +23,7 @@ if texts.same:
     st.stop()
 whole = data if isinstance(data, map_data.MapData) else None
 with widgets.sentences():
-    found = pair_data.load(texts.a, texts.b, model_name, pair_parts.switches(options.special_tokens, texts, model_name))
+    found = pair_data.load(texts.a, texts.b, model_name, pair_parts.switches(options.special_tokens, texts, model_name), own=texts.own)
 
 if not isinstance(found, pair_data.TokenPair):
     if texts.rows and whole:

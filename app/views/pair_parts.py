@@ -7,7 +7,7 @@ from functools import partial
 
 import streamlit as st
 
-from app import pair_data, resources, results, state, viewport, widgets
+from app import pair_data, resources, results, state, uploads, viewport, widgets
 from app.map_data import MapData
 from app.pair_data import PLANES, TINTS, Switches, TokenPair
 from components.charts.layer_panels import layer_panels, layer_panels_alt
@@ -26,11 +26,12 @@ TYPED_A, TYPED_B = "Mean pooling keeps one vector.", "One vector is what mean po
 
 @dataclass(frozen=True)
 class Texts:
-    """The two texts, where they come from, and their rows where they are a corpus's."""
+    """The two texts, where they come from, whether they are the visitor's, and their rows where they are a corpus's."""
 
     a: str
     b: str
     source: str
+    own: bool
     rows: tuple[int, int] | None = None
 
     @property
@@ -47,16 +48,19 @@ def choose_texts(corpus_name: str) -> Texts:
         last = len(corpus.texts) - 1
         a = widgets.choose_row("Row of text A", last, min(state.ROW_A, last), key="a")
         b = widgets.choose_row("Row of text B", last, min(state.ROW_B, last), key="b")
-        return Texts(corpus.texts[a], corpus.texts[b], f"row {a} and row {b}", (a, b))
+        return Texts(corpus.texts[a], corpus.texts[b], f"row {a} and row {b}", corpus_name in uploads.own(), (a, b))
     if source == LABELLED:
-        listed = results.listed("pairs")
+        lists = resources.pair_list_names()
+        name = widgets.pick("List of pairs", lists, key="list", index=len(lists) - 1) if len(lists) > 1 else lists[0]
+        listed = results.listed(name)
         item = widgets.choose_row("Labelled pair", len(listed.texts_a) - 1, 0, key="item")
-        return Texts(listed.texts_a[item], listed.texts_b[item], listed.labels[item])
+        return Texts(listed.texts_a[item], listed.texts_b[item], listed.labels[item] if listed.labels else f"pair {item}",
+                     name in uploads.own())
     linked = [st.query_params.get(key, usual) for key, usual in zip(LINKED, (TYPED_A, TYPED_B), strict=True)]
     a_text = side.text_area("Text A", linked[0], key="typed_a", max_chars=20_000)
     b_text = side.text_area("Text B", linked[1], key="typed_b", max_chars=20_000)
     share = side.toggle("Put both into the link", value=LINKED[0] in st.query_params, key="share_typed",
-                        help="Off, what you type is in no link. It is computed and kept on this server only.")
+                        help="Off, what you type is in no link. It is computed on this server and kept with your session.")
     if share and len(a_text) + len(b_text) <= MOST_IN_A_LINK:
         st.query_params.update(dict(zip(LINKED, (a_text, b_text), strict=True)))
     else:
@@ -64,7 +68,7 @@ def choose_texts(corpus_name: str) -> Texts:
             st.query_params.pop(key, None)
         if share:
             side.caption(f"Together they are {len(a_text) + len(b_text):,} characters; a link holds {MOST_IN_A_LINK:,}.")
-    return Texts(a_text, b_text, "typed")
+    return Texts(a_text, b_text, "typed", True)
 
 
 def show_texts(texts: Texts) -> None:
@@ -77,7 +81,7 @@ def switches(special: bool, texts: Texts, model_name: str) -> Switches:
     """Punctuation and single tokens can be switched off; everything follows."""
     side = st.sidebar
     punctuation = bool(side.toggle("Punctuation", value=True, key="punctuation", bind="query-params"))
-    bare = pair_data.load(texts.a, texts.b, model_name, Switches(special, punctuation))
+    bare = pair_data.load(texts.a, texts.b, model_name, Switches(special, punctuation), own=texts.own)
     if not isinstance(bare, TokenPair):
         return Switches(special, punctuation)
     without = []
@@ -172,7 +176,7 @@ def through_layers(pair: TokenPair, texts: Texts, others: list[str], layer: Laye
     """The pair's three numbers at every layer, under this model and others; a click sets the layer."""
     found = [pair]
     for name in others:
-        other = pair_data.load(texts.a, texts.b, name, Switches(pair.switches.special, pair.switches.punctuation))
+        other = pair_data.load(texts.a, texts.b, name, Switches(pair.switches.special, pair.switches.punctuation), own=texts.own)
         if isinstance(other, TokenPair):
             found.append(other)
         else:
@@ -227,7 +231,7 @@ def edited(texts: Texts, model_name: str, pair: TokenPair, layer: Layer) -> None
         if (a, b) == (texts.a, texts.b):
             st.caption("Change a word in either text to see what becomes of the numbers.")
             return
-        after = pair_data.load(a, b, model_name, Switches(pair.switches.special, pair.switches.punctuation))
+        after = pair_data.load(a, b, model_name, Switches(pair.switches.special, pair.switches.punctuation), own=True)
         if not isinstance(after, TokenPair):
             widgets.compute_or_wait(after, height=160)
             return

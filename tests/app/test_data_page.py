@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from app import resources
 from app.settings import settings
 from components.corpora import load_corpus
+from components.models import resolve_model
+from components.pair_map import PairOptions
+from components.pipeline import compute_pair_map
+from components.store import ResultStore
 from tests.app.pages import metrics, open_page
 
 pytestmark = pytest.mark.usefixtures("fresh_caches")
@@ -55,3 +62,46 @@ def test_uploaded_texts_are_on_the_map(own_store):
     page.selectbox[0].set_value("mine.csv").run()
     assert [button.label for button in page.button][0].startswith("Compute 66 pairs")
     assert "mine" not in str(dict(page.query_params))
+
+
+def compute(page: AppTest, label: str) -> AppTest:
+    """Presses the button of a computation and waits for its end."""
+    next(button for button in page.button if button.label.startswith(label)).click().run()
+    registry = resources.jobs()
+    end = time.monotonic() + 120
+    while any(job.snapshot().active for job in registry._jobs.values()):
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    page.run()
+    assert not page.exception and not page.error, errors(page)
+    return page
+
+
+def test_uploaded_texts_go_through_every_page(own_store):
+    page = add(upload(open_page("data", {}), "mine.csv", csv(label="=1+1")))
+    go(page, "map").selectbox[0].set_value("mine.csv").run()
+    compute(page, "Compute 66 pairs")
+    expected = compute_pair_map(load_corpus(write(own_store, "x.csv", csv())), resolve_model("all-MiniLM-L6-v2"), PairOptions(),
+                                store=ResultStore(own_store.parent / "other"))
+    assert metrics(page)["Mean SOCM"] == f"{expected.meta['means']['socm']['value']:.3f}"
+    assert "mine.csv" in " ".join(element.value.replace("\\", "") for element in page.caption)
+    go(page, "layers")
+    assert page.selectbox[0].value == "mine.csv", "the choice goes along"
+    page.multiselect(key="with").set_value([]).run()
+    compute(page, "Measure 8 layers")
+    assert page.get("plotly_chart")
+    go(page, "pair")
+    assert page.selectbox[0].value == "mine.csv"
+    compute(page, "Look at their tokens")
+    assert len(page.metric) >= 4 and "mine" not in str(dict(page.query_params))
+    kinds = [entry.key.kind for entry in settings().open_store().entries()]
+    assert sorted(kinds) == ["layers", "pair_map"], "tokens are texts: the store has none"
+    held = b"".join(file.read_bytes() for file in own_store.rglob("*") if file.is_file())
+    assert b"mine" not in held and not any(text.encode() in held for text in TEXTS)
+
+
+def write(folder, name: str, data: bytes):
+    folder.mkdir(exist_ok=True)
+    file = folder.parent / name
+    file.write_bytes(data)
+    return file
