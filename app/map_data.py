@@ -24,6 +24,7 @@ from components.pair_selection import (
     same_label,
     strata_of,
 )
+from components.states_pipeline import GIVEN
 from components.types import FINAL, Corpus, FloatArray, IntArray, Interval
 
 MOST_DRAWN = 2000
@@ -91,12 +92,21 @@ class MapData:
                 "cycles": f"{result.n_pairs:,} of {result.meta.get('all_pairs', 0):,} pairs, an estimate"}[result.method]
 
     @property
+    def given(self) -> bool:
+        """Whether the token states came from a file and no model took part."""
+        return bool(self.result.meta["options"]["layer"] == GIVEN)
+
+    @property
     def layer_in_words(self) -> str:
         layer = self.result.meta["options"]["layer"]
+        if self.given:
+            return "token states as given"
         return "final layer" if layer == FINAL else f"layer {layer}"
 
     @property
     def special_in_words(self) -> str:
+        if self.given:
+            return "every token given"
         return "special tokens in" if self.result.meta["options"]["special_tokens"] else "special tokens left out"
 
     @property
@@ -181,8 +191,8 @@ def labelled(list_name: str, model_name: str, options: PairOptions) -> Labelled 
     if len(d_mu) <= MOST_DRAWN:
         return Labelled(list_name, d_mu, d_sigma, labels, listed.texts_a, listed.texts_b, len(d_mu))
     at = np.sort(np.random.default_rng(0).choice(len(d_mu), MOST_DRAWN, replace=False))
-    parts = (tuple(column[k] for k in at) for column in (labels, listed.texts_a, listed.texts_b))
-    return Labelled(list_name, d_mu[at], d_sigma[at], *parts, len(d_mu))
+    some, texts_a, texts_b = (tuple(column[k] for k in at) for column in (labels, listed.texts_a, listed.texts_b))
+    return Labelled(list_name, d_mu[at], d_sigma[at], some, texts_a, texts_b, len(d_mu))
 
 
 def labelled_of(settings: Sequence[tuple[str, PairOptions]], list_name: str) -> tuple[list[Labelled | None], Request | None]:

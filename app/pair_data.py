@@ -11,6 +11,7 @@ import numpy as np
 from app import results
 from app.map_data import MapData, share_words
 from app.results import Request
+from app.uploads import OWN_STATES
 from components.charts.layer_panels import BACKBONE, TUNED, Line, Panel
 from components.store import StoredResult
 from components.token_pair import (
@@ -118,6 +119,11 @@ class TokenPair:
         return one, other
 
     @property
+    def given(self) -> bool:
+        """Whether the states came from a file and no model took part."""
+        return self.model == OWN_STATES
+
+    @property
     def layers(self) -> tuple[Layer, ...]:
         return (*range(int(self.found.meta["n_layers"]) + 1), FINAL)
 
@@ -131,6 +137,17 @@ def load(text_a: str, text_b: str, model_name: str, switches: Switches, *, own: 
     request = results.tokens_request(one_pair(text_a, text_b), model_name, own=own)
     found = results.tokens(request)
     return request if found is None else TokenPair(model_name, request, found, switches)
+
+
+def load_states(corpus_name: str, a: int, b: int, switches: Switches) -> TokenPair | Request:
+    """Two texts of one's own token states, or the request to start when their plan is not there yet.
+
+    Raises:
+        DataError: a text has too many tokens to be taken apart.
+    """
+    request = results.states_pair_request(corpus_name, a, b)
+    found = results.tokens(request)
+    return request if found is None else TokenPair(OWN_STATES, request, found, switches)
 
 
 def by_layer(pairs: Sequence[TokenPair]) -> tuple[list[Panel], str]:
@@ -150,8 +167,8 @@ def by_layer(pairs: Sequence[TokenPair]) -> tuple[list[Panel], str]:
     return panels, "Relative depth (layer / L)" if relative else "Layer"
 
 
-def share_below(data: MapData | None, name: str, value: float) -> str:
-    """How many of the corpus's pairs have a smaller value, in words; empty without a map."""
+def share_below(data: MapData | None, name: str, value: float, called: str) -> str:
+    """How many of the corpus's pairs have a smaller value, in words; empty without a map. ``called``: the corpus, escaped."""
     if data is None or np.isnan(value):
         return ""
-    return f"above {share_words(float((data.pairs.quantity(name) < value).mean()))} of {data.corpus.name}'s pairs"
+    return f"above {share_words(float((data.pairs.quantity(name) < value).mean()))} of {called}'s pairs"

@@ -38,13 +38,15 @@ class Session:
     Attributes:
         id: says nothing about the visitor.
         own: name in the menus -> what was uploaded, in that order.
-        models: name in the menu -> what ``resolve_model`` takes.
+        choices: key of a menu that is in no link -> the page where it was set last, and to what.
+        page: the page being drawn.
     """
 
     def __init__(self) -> None:
         self.id = uuid.uuid4().hex
         self.own: dict[str, Any] = {}
-        self.draft: dict[str, Any] = {}
+        self.choices: dict[str, tuple[str, str]] = {}
+        self.page = ""
         self._kept: OrderedDict[Hashable, Any] = OrderedDict()
         self._lock = threading.Lock()  # guards _kept and _folder; a session's runs follow each other, its callbacks too
         self._folder: Path | None = None

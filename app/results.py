@@ -11,7 +11,7 @@ from app import private, resources, uploads
 from app.job import Job
 from app.settings import settings
 from app.worker_client import StoreSpec
-from components.inline_texts import inline_texts
+from components.inline_texts import inline_bytes, inline_texts
 from components.layer_curves import LayerCurves, LayerOptions
 from components.layer_pipeline import layers_key
 from components.models import ModelRef, declared, layer_count, resolve_model
@@ -19,7 +19,9 @@ from components.pair_map import PairMap, PairOptions
 from components.pair_parts import n_pairs_of
 from components.pair_selection import Pairs, pairs_of
 from components.pipeline import pair_list_key, pair_map_key
+from components.states_pipeline import pair_of, states_map_key, states_pair_key
 from components.store import ResultKey, StoredResult
+from components.token_files import OwnStates
 from components.token_pipeline import TokenOptions, tokens_key
 from components.types import Corpus, PairList
 
@@ -52,6 +54,9 @@ def pair_map_request(corpus_name: str, model_name: str, options: PairOptions) ->
     Raises:
         DataError, ModelError: with a sentence for the page.
     """
+    own = uploads.own(uploads.STATES).get(corpus_name)
+    if own is not None:
+        return _states_request(own.data, options)
     corpus = resources.corpus(corpus_name)
     key = pair_map_key(corpus, model(model_name), options)
     args, travels = texts_of(corpus_name)
@@ -59,6 +64,26 @@ def pair_map_request(corpus_name: str, model_name: str, options: PairOptions) ->
     pairs = options.cycles_pairs(n) or n_pairs_of(n)
     return Request(key, "pair_map", args | _common(model_name, options, key), f"Compute {pairs:,} pairs",
                    expected_seconds(corpus, pairs), **travels)
+
+
+def _states_request(own: OwnStates, options: PairOptions) -> Request:
+    n = len(own.states)
+    pairs = options.cycles_pairs(n) or n_pairs_of(n)
+    args = {"options": asdict(options), "device": settings().device}
+    return Request(states_map_key(own, options), "states_map", args, f"Compute {pairs:,} pairs",
+                   3 + pairs * 11e-6 * (float(own.states.lengths.mean()) / 27) ** 2, lambda: inline_bytes(own.npz()),
+                   private.session().id if settings().hosted else "")
+
+
+def states_pair_request(corpus_name: str, a: int, b: int) -> Request:
+    """What to ask for so that two texts of one's own token states lie in a store with their transport plan.
+
+    Raises:
+        DataError: a text has too many tokens.
+    """
+    pair = pair_of(uploads.own(uploads.STATES)[corpus_name].data, a, b)
+    owner = "" if settings().keep_texts and not settings().hosted else private.session().id
+    return Request(states_pair_key(pair), "states_pair", {}, "Look at their tokens", 2, lambda: inline_bytes(pair.npz()), owner)
 
 
 def pair_list_request(list_name: str, model_name: str, options: PairOptions) -> Request:

@@ -18,9 +18,11 @@ from components.files import ReadLimits, shown_path
 from components.inline_texts import size_of
 from components.retrieval_sets import ROLES, read_retrieval_set, usual_column
 from components.tables import Table, read_table
+from components.token_files import MODEL, OwnStates, read_token_states
 from components.types import Corpus, PairList, RetrievalSet
 
 TEXTS, PAIRS, RETRIEVAL, STATES = KINDS = ("Texts", "Pairs of texts", "Queries and documents", "Token states")
+OWN_STATES = MODEL
 MOST_ITEMS = 20
 MOST_NAME = 60
 _UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
@@ -58,17 +60,17 @@ def used() -> int:
     return sum(one.size for one in own().values())
 
 
-def add(kind: str, data: Corpus | PairList | RetrievalSet, taken: Iterable[str], size: int | None = None) -> Own:
+def add(kind: str, data: Corpus | PairList | RetrievalSet | OwnStates, taken: Iterable[str]) -> Own:
     """Puts data into the session under a name that no menu has yet.
 
     Args:
         taken: names that the menus have already.
-        size: bytes, where they are not those of the texts.
 
     Raises:
         DataError: the session's cap is passed; it is as it was.
     """
-    size, there, cap = size_of(data) if size is None else size, used(), settings().max_upload_bytes
+    size = data.size if isinstance(data, OwnStates) else size_of(data)
+    there, cap = used(), settings().max_upload_bytes
     if there + size > cap:
         raise DataError("your data", f"must have at most {cap:,} bytes in one session", f"{there + size:,} with this",
                         "remove something, or upload less")
@@ -76,6 +78,8 @@ def add(kind: str, data: Corpus | PairList | RetrievalSet, taken: Iterable[str],
         raise DataError("your data", f"must be at most {MOST_ITEMS} sets in one session", f"{len(own()) + 1} with this",
                         "remove one of them")
     name = free_name(data.name, {*taken, *own()})
+    if isinstance(data, OwnStates):
+        data = replace(data, corpus=replace(data.corpus, name=name))
     made = Own(name, kind, replace(data, name=name), size)
     private.session().own[name] = made
     return made
@@ -182,6 +186,21 @@ def retrieval(files: Mapping[str, File], columns: Mapping[str, Mapping[str, str]
     return private.session().kept(key, lambda: read_retrieval_set(
         PurePath(files["documents"].name).name, {part: (file.name, file.data) for part, file in files.items()}, limits(),
         columns=columns))
+
+
+def states(file: File) -> OwnStates:
+    """The token states of a file.
+
+    Raises:
+        DataError: with a sentence.
+    """
+    return private.session().kept(("states", file.id), lambda: read_token_states(
+        file.name, file.data, limits(), min(settings().max_states_bytes, settings().max_upload_bytes)))
+
+
+def is_states(name: str) -> bool:
+    """Whether a name of the menu of texts is that of token states, for which there is no model to choose."""
+    return name in own(STATES)
 
 
 def short(name: str) -> str:

@@ -9,11 +9,12 @@ from importlib import metadata
 
 import streamlit as st
 
-from app import navigation, resources, results, state, theme, uploads
+from app import navigation, private, resources, results, state, theme, uploads
 from app.results import Request
 from components.charts.style import caption_number, interval_text
 from components.errors import PoolscopeError
 from components.models import EMBEDDED, layer_count
+from components.pair_map import PairOptions
 from components.types import FINAL, Interval, Layer
 
 FIGURE_HEIGHT = 560
@@ -70,9 +71,14 @@ def sentences() -> Iterator[None]:
         st.stop()
 
 
-def choose_corpus() -> str:
-    """The corpus, from the menu; a name in a link that is not there falls back to the first."""
-    name = pick("Texts", resources.corpus_names(), key=state.CORPUS, help_="Every pair of these texts is compared.")
+def choose_corpus(states: bool = False) -> str:
+    """The corpus, from the menu; a name in a link that is not there falls back to the first.
+
+    Args:
+        states: the page can show token states of one's own, too.
+    """
+    names = [name for name in resources.corpus_names() if states or not uploads.is_states(name)]
+    name = pick("Texts", names, key=state.CORPUS, help_="Every pair of these texts is compared.")
     if own := uploads.own().get(name):
         st.sidebar.caption(f"Your own, {plain(own.kind.lower())}: in this session's memory only, and in no link.")
     return name
@@ -85,15 +91,15 @@ def pick(label: str, names: Sequence[str], *, key: str, help_: str | None = None
     it writes the other names itself.
     """
     asked = st.query_params.get(key)
+    if key in st.session_state and st.session_state[key] not in names:  # removed, or nothing for this page
+        del st.session_state[key]
     if asked is not None and asked not in names and key not in st.session_state:
         st.session_state[f"_missed_{key}"] = True
     own = uploads.own()
     if not any(name in own for name in names):
         chosen = str(st.sidebar.selectbox(label, names, index, key=key, bind="query-params", help=help_))
     else:
-        if asked in names and key not in st.session_state:
-            index = list(names).index(asked)
-        chosen = str(st.sidebar.selectbox(label, names, index, key=key, persist_state="session", help=help_))
+        chosen = _unbound(label, names, key, help_, asked if asked is not None and asked in names else names[index])
         st.query_params.pop(key, None)
         if chosen not in own and chosen != names[0]:
             st.query_params[key] = chosen
@@ -106,10 +112,30 @@ def pick(label: str, names: Sequence[str], *, key: str, help_: str | None = None
     return chosen
 
 
+def _unbound(label: str, names: Sequence[str], key: str, help_: str | None, usual: str) -> str:
+    """A menu that is in no link and still keeps its choice from page to page, where Streamlit makes a new widget of it."""
+    session = private.session()
+    page, kept = session.choices.get(key, ("", usual))
+    if page != session.page:
+        st.session_state[key] = kept if kept in names else usual
+    chosen = str(st.sidebar.selectbox(label, names, key=key, help=help_))
+    session.choices[key] = (session.page, chosen)
+    return chosen
+
+
 def choose_model() -> str:
     names = list(resources.model_names())
     return str(st.sidebar.selectbox("Model", names, key=state.MODEL, bind="query-params",
                                     help=f"{EMBEDDED} comes with Poolscope; `poolscope serve --model` adds others."))
+
+
+def choose_setting() -> tuple[str, str, PairOptions]:
+    """Texts, model and options of pairs; token states of one's own have no model, layer or special tokens to choose."""
+    corpus_name = choose_corpus(states=True)
+    if uploads.is_states(corpus_name):
+        return corpus_name, uploads.OWN_STATES, PairOptions()
+    model_name = choose_model()
+    return corpus_name, model_name, PairOptions(layer=choose_layer(model_name), special_tokens=choose_special())
 
 
 def choose_layer(model_name: str, key: str = state.LAYER, label: str = "Layer") -> Layer:

@@ -46,7 +46,9 @@ Task = Callable[..., str]
 TASKS: dict[str, str | Task] = {"pair_map": "components.pipeline:run_pair_map",
                                "pair_list": "components.pipeline:run_pair_list",
                                "layers": "components.layer_pipeline:run_layers",
-                               "pair_tokens": "components.token_pipeline:run_tokens"}
+                               "pair_tokens": "components.token_pipeline:run_tokens",
+                               "states_map": "components.states_pipeline:run_states_map",
+                               "states_pair": "components.states_pipeline:run_states_pair"}
 """Task name -> ``"module:attribute"``, imported at the first request, since that may take seconds and a gigabyte."""
 
 TEST_TASKS_VARIABLE = "POOLSCOPE_WORKER_TASKS"
@@ -146,7 +148,7 @@ class Requests:
                 event.set()
             return
         request_id = str(message["id"])
-        request = {"id": request_id, "task": str(message["task"]), "args": dict(message["args"]),
+        request: dict[str, Any] = {"id": request_id, "task": str(message["task"]), "args": dict(message["args"]),
                    "store": dict(message["store"])}
         if "inline" in message:
             request["args"]["inline"] = dict(message["inline"])

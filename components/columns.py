@@ -85,7 +85,7 @@ def texts_of(table: Table, column: str, limits: ReadLimits, notes: list[str]) ->
             found["blank"].append(number)
         else:
             text = value
-            _check_text(text, table.at(number), limits)
+            check_text(text, table.at(number), limits)
             if table.extension in DELIMITERS and ("\n" in text or "\r" in text):
                 found["long"].append(number)
         texts.append(text)
@@ -107,7 +107,8 @@ def _typed(value: object) -> str:
     return f"{shown(value)} of type {type(value).__name__}"
 
 
-def _check_text(text: str, where: str, limits: ReadLimits) -> None:
+def check_text(text: str, where: str, limits: ReadLimits) -> None:
+    """Raises DataError for a text that is too long, or holds a NUL or half a character."""
     if len(text) > limits.max_text_chars:
         raise DataError(where, f"must be at most {limits.max_text_chars:,} characters long", f"{len(text):,}",
                         "split it into shorter texts")
@@ -127,7 +128,7 @@ def labels_of(table: Table, column: str, limits: ReadLimits) -> list[str]:
             raise DataError(table.at(number), f"must hold a label in {shown(column)}",
                             "no such column" if value is MISSING else _typed(value), "write a text or a number")
         label = "" if value is None else str(value)
-        _check_text(label, table.at(number), limits)
+        check_text(label, table.at(number), limits)
         labels.append(label)
     return labels
 

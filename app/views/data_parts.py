@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
 
-from app import navigation, resources, state, uploads, widgets
+from app import navigation, private, resources, state, uploads, widgets
 from app.settings import settings
 from app.uploads import PAIRS, RETRIEVAL, STATES, TEXTS, File, Own
 from components.errors import PoolscopeError
@@ -65,19 +65,19 @@ def reading(kind: str, files: dict[str, File]) -> None:
     found = read(files)
     if found is None:
         return
-    data, size, rows, what = found
+    data, rows, what = found
     st.markdown(f"**{what}**")
     st.dataframe(rows, hide_index=True, key=f"preview_{kind}")
     for note in data.notes:
         st.caption(widgets.plain(note))
-    st.button("Use them in this session", type="primary", on_click=_add, args=(kind, data, size), key="use")
+    st.button("Use them in this session", type="primary", on_click=_add, args=(kind, data), key="use")
     if problem := st.session_state.pop("_add_problem", None):
         st.error(widgets.plain(problem))
 
 
-def _add(kind: str, data: Any, size: int | None) -> None:
+def _add(kind: str, data: Any) -> None:
     try:
-        made = uploads.add(kind, data, resources.taken_names(), size)
+        made = uploads.add(kind, data, resources.taken_names())
     except PoolscopeError as error:
         st.session_state["_add_problem"] = str(error)
         return
@@ -85,7 +85,7 @@ def _add(kind: str, data: Any, size: int | None) -> None:
     st.session_state[_FORM] += 1  # new uploaders, so that the files' bytes are let go
 
 
-Read = tuple[Any, int | None, dict[str, Sequence[object]], str]
+Read = tuple[Any, Mapping[str, Sequence[object]], str]
 
 
 def _texts(files: dict[str, File]) -> Read | None:
@@ -100,7 +100,7 @@ def _texts(files: dict[str, File]) -> Read | None:
     rows: dict[str, Sequence[object]] = {"text": corpus.texts[:PREVIEWED]}
     if corpus.labels:
         rows["label"] = corpus.labels[:PREVIEWED]
-    return corpus, None, rows, f"{len(corpus.texts):,} texts; the first {len(rows['text'])}:"
+    return corpus, rows, f"{len(corpus.texts):,} texts; the first {len(rows['text'])}:"
 
 
 def _pairs(files: dict[str, File]) -> Read | None:
@@ -114,7 +114,7 @@ def _pairs(files: dict[str, File]) -> Read | None:
     rows: dict[str, Sequence[object]] = {"first text": pairs.texts_a[:PREVIEWED], "second text": pairs.texts_b[:PREVIEWED]}
     if pairs.labels:
         rows["label"] = pairs.labels[:PREVIEWED]
-    return pairs, None, rows, f"{len(pairs.texts_a):,} pairs; the first {len(rows['first text'])}:"
+    return pairs, rows, f"{len(pairs.texts_a):,} pairs; the first {len(rows['first text'])}:"
 
 
 def _retrieval(files: dict[str, File]) -> Read | None:
@@ -127,14 +127,14 @@ def _retrieval(files: dict[str, File]) -> Read | None:
     some = found.judged[:PREVIEWED].tolist()
     rows = {"query": [found.queries[q] for q, _, _ in some], "document": [found.documents[d] for _, d, _ in some],
             "relevance": [r for _, _, r in some]}
-    return found, None, rows, \
+    return found, rows, \
         f"{len(found.queries):,} queries, {len(found.documents):,} documents, {len(found.judged):,} judgements; the first {len(some)}:"
 
 
 def _states(files: dict[str, File]) -> Read | None:
     found = uploads.states(files["file"])
     n = found.states.lengths[:PREVIEWED].tolist()
-    return found, found.size, {"text": found.corpus.texts[:PREVIEWED], "tokens": n}, \
+    return found, {"text": found.corpus.texts[:PREVIEWED], "tokens": n}, \
         f"{len(found.states):,} texts, {len(found.states.states):,} tokens of {found.states.dim} dims; the first {len(n)} texts:"
 
 
@@ -178,7 +178,7 @@ def _pages(one: Own) -> list[tuple[str, str]]:
 
 def _go(path: str, one: Own) -> None:
     if one.kind in (TEXTS, STATES):
-        st.session_state[state.CORPUS] = one.name
+        private.session().choices[state.CORPUS] = ("", one.name)
         st.switch_page(navigation.page(path))
     st.switch_page(navigation.page(path), query_params={"map": {"labelled": "true"}, "pair": {"from": "Labelled pairs"}}.get(path))
 

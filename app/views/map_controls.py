@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from app import resources, widgets
+from app import resources, uploads, widgets
+from app.map_data import MapData
 from components.pair_map import PairMap, PairOptions
 from components.pair_selection import ALL, DIFFERENT, SAME, Filter
 from components.types import Corpus
@@ -28,14 +29,16 @@ class Plane:
     labelled: str
 
 
-def plane(corpus: Corpus) -> Plane:
-    """Which plane to draw, of which quantity, and whether with the labelled pairs over it."""
-    side = st.sidebar
+def plane(data: MapData) -> Plane:
+    """Which plane to draw, of which quantity, and whether with labelled pairs over it, for which a model is needed."""
+    side, corpus = st.sidebar, data.corpus
     kind = str(side.radio("Plane shows", PLANES, key="plane", bind="query-params"))
     quantity = "Tokens of the shorter text"
     if kind == MEANS:
         there = [name for name, what in QUANTITIES.items() if corpus.labels or what != "same_label"]
         quantity = str(side.selectbox("Quantity", there, key="quantity", bind="query-params"))
+    if data.given:
+        return Plane(kind, quantity, "")
     labelled = bool(side.toggle("Labelled pairs", key="labelled", bind="query-params",
                                 help="200 pairs that come with Poolscope, drawn over the map by their label: paraphrases, "
                                      "negations, role swaps, translations ... Pairs of your own come from the page Your data."))
@@ -58,8 +61,11 @@ def pair_filter(result: PairMap, corpus: Corpus) -> Filter:
     if corpus.labels:
         name = corpus.label_name or "label"
         any_label = f"any {name}"
-        picked = side.selectbox(name.capitalize(), [any_label, *sorted(set(corpus.labels))], key="label",
-                                bind="query-params")
+        menu = [any_label, *sorted(set(corpus.labels))]
+        if corpus.name in uploads.own():  # the visitor's own labels are in no link
+            picked = side.selectbox(widgets.plain(name.capitalize()), menu, key="own_label")
+        else:
+            picked = side.selectbox(widgets.plain(name.capitalize()), menu, key="label", bind="query-params")
         label = None if picked == any_label else str(picked)
         if label is None:
             relation = RELATIONS[str(side.selectbox("Pairs", list(RELATIONS), key="relation", bind="query-params"))]
@@ -73,10 +79,13 @@ def compared(corpus_name: str, model_name: str, options: PairOptions) -> tuple[s
         return None
     corpora, models = resources.corpus_names(), list(resources.model_names())
     other_corpus = widgets.pick("Texts, second", corpora, key="vs_corpus", index=corpora.index(corpus_name))
-    other_model = str(side.selectbox("Model, second", models, index=models.index(model_name), key="vs_model",
-                                     bind="query-params"))
-    layer = widgets.choose_layer(other_model, key="vs_layer", label="Layer, second")
-    other = PairOptions(layer=layer, special_tokens=options.special_tokens)
+    if uploads.is_states(other_corpus):
+        other_model, other = uploads.OWN_STATES, PairOptions()
+    else:
+        at = models.index(model_name) if model_name in models else 0
+        other_model = str(side.selectbox("Model, second", models, index=at, key="vs_model", bind="query-params"))
+        layer = widgets.choose_layer(other_model, key="vs_layer", label="Layer, second")
+        other = PairOptions(layer=layer, special_tokens=options.special_tokens)
     if (other_corpus, other_model, other) == (corpus_name, model_name, options):
         side.caption("The second setting is the first one: change texts, model or layer.")
         return None

@@ -60,6 +60,9 @@ def figure(data: MapData, plane: Plane, theme: ChartTheme, labelled: Labelled | 
 def caption(data: MapData) -> str:
     """What the figure is made of: texts, pairs, model, revision, layer, tokens, and what was cut or unknown."""
     meta = data.result.meta
+    if data.given:
+        return (f"{widgets.plain(data.corpus.name)}: {data.result.n_texts:,} texts, {data.pairs_in_words}; token states as given "
+                f"({meta['dim']:,} dims, digest {data.revision}).")
     parts = [f"{widgets.plain(data.corpus.name)}: {data.result.n_texts:,} texts, {data.pairs_in_words}",
              f"{widgets.plain(data.request.key.model_id)} (revision {data.revision}), {data.layer_in_words}",
              data.special_in_words,

@@ -10,6 +10,7 @@ import streamlit as st
 from app import pair_data, resources, results, state, uploads, viewport, widgets
 from app.map_data import MapData
 from app.pair_data import PLANES, TINTS, Switches, TokenPair
+from app.results import Request
 from components.charts.layer_panels import layer_panels, layer_panels_alt
 from components.charts.style import ChartTheme, caption_number
 from components.charts.token_matrix import token_matrix, token_matrix_alt
@@ -42,7 +43,7 @@ class Texts:
 def choose_texts(corpus_name: str) -> Texts:
     """Two rows of the corpus, a labelled pair, or what is typed; what is typed is in no link."""
     side = st.sidebar
-    source = str(side.radio("Texts from", SOURCES, key="from", bind="query-params"))
+    source = ROWS if uploads.is_states(corpus_name) else str(side.radio("Texts from", SOURCES, key="from", bind="query-params"))
     if source == ROWS:
         corpus = resources.corpus(corpus_name)
         last = len(corpus.texts) - 1
@@ -73,21 +74,32 @@ def choose_texts(corpus_name: str) -> Texts:
 
 def show_texts(texts: Texts) -> None:
     for column, name, text in zip(st.columns(2), "AB", (texts.a, texts.b), strict=True):
-        column.caption(f"Text {name}" + (f", row {texts.rows['AB'.index(name)]}" if texts.rows else f" ({texts.source})"))
+        whence = f", row {texts.rows['AB'.index(name)]}" if texts.rows else f" ({widgets.plain(texts.source)})"
+        column.caption(f"Text {name}{whence}")
         column.text(text)
 
 
-def switches(special: bool, texts: Texts, model_name: str) -> Switches:
-    """Punctuation and single tokens can be switched off; everything follows."""
+def load(texts: Texts, corpus_name: str, model_name: str, special: bool) -> TokenPair | Request:
+    """The tokens of both texts, those switched off that the sidebar says; or the request to start."""
+    def loaded(chosen: Switches) -> TokenPair | Request:
+        if uploads.is_states(corpus_name) and texts.rows:
+            return pair_data.load_states(corpus_name, *texts.rows, chosen)
+        return pair_data.load(texts.a, texts.b, model_name, chosen, own=texts.own)
+
+    punctuation = bool(st.sidebar.toggle("Punctuation", value=True, key="punctuation", bind="query-params"))
+    bare = loaded(Switches(special, punctuation))
+    return loaded(_without(bare, special, punctuation, texts.own)) if isinstance(bare, TokenPair) else bare
+
+
+def _without(bare: TokenPair, special: bool, punctuation: bool, own: bool) -> Switches:
+    """Single tokens can be switched off; everything follows. Tokens of the visitor's own texts are in no link."""
     side = st.sidebar
-    punctuation = bool(side.toggle("Punctuation", value=True, key="punctuation", bind="query-params"))
-    bare = pair_data.load(texts.a, texts.b, model_name, Switches(special, punctuation), own=texts.own)
-    if not isinstance(bare, TokenPair):
-        return Switches(special, punctuation)
+    # Another key, or an unbound menu would keep what the link of a bound one said.
+    before = "own_" if own else ""
     without = []
     for name, words in zip("AB", bare.tokens, strict=True):
         chosen = side.multiselect(f"Without tokens of text {name}", [f"{i} {word}" for i, word in enumerate(words)],
-                                  key=f"without_{name.lower()}", bind="query-params")
+                                  key=f"{before}without_{name.lower()}", bind=None if own else "query-params")
         without.append(frozenset(int(str(one).split(" ", 1)[0]) for one in chosen))
     return Switches(special, punctuation, (without[0], without[1]))
 
@@ -108,18 +120,21 @@ def map_numbers(data: MapData, a: int, b: int) -> None:
 def headline(pair: TokenPair, layer: Layer, data: MapData | None) -> None:
     """The pair's numbers from the tokens that take part, and where they lie among the corpus's pairs."""
     numbers = pair.numbers(layer)
-    _numbers([("SOCM", numbers.socm, pair_data.share_below(data, "socm", numbers.socm)),
-              ("Mean distance $d_\\mu$", numbers.d_mu, f"{pair_data.share_below(data, 'd_mu', numbers.d_mu)}; cosine "
-               f"{caption_number(1 - 2 * numbers.d_mu)}".removeprefix("; ")),
+    called = widgets.plain(data.corpus.name) if data else ""
+    below = {name: pair_data.share_below(data, name, getattr(numbers, name), called) for name in ("socm", "d_mu", "d_sigma", "align")}
+    _numbers([("SOCM", numbers.socm, below["socm"]),
+              ("Mean distance $d_\\mu$", numbers.d_mu, f"{below['d_mu']}; cosine {caption_number(1 - 2 * numbers.d_mu)}"
+               .removeprefix("; ")),
               ("Covariance distance $d_\\Sigma$", numbers.d_sigma, f"size {caption_number(numbers.size)}, shape "
-               f"{caption_number(numbers.shape)}; {pair_data.share_below(data, 'd_sigma', numbers.d_sigma)}".removesuffix("; ")),
-              ("Alignment", numbers.align, pair_data.share_below(data, "align", numbers.align))])
+               f"{caption_number(numbers.shape)}; {below['d_sigma']}".removesuffix("; ")),
+              ("Alignment", numbers.align, below["align"])])
     of = [f"{len(at)} of {len(words)} tokens" for at, words in zip(pair.kept, pair.tokens, strict=True)]
     references = data.result.references if data else None
     within = f" Halves of one text of this corpus lie {caption_number(references.within.value)} apart in covariance on average." \
         if references and references.within else ""
+    where = "token states as given" if pair.given else layer_words(layer)
     cosines = ", ".join(f"{name} {caption_number(value)}" for name, value in pair.pooled(layer).items())
-    st.caption(f"{widgets.plain(pair.model)}, {layer_words(layer)}; text A with {of[0]}, text B with {of[1]}; cosine by pooling: "
+    st.caption(f"{widgets.plain(pair.model)}, {where}; text A with {of[0]}, text B with {of[1]}; cosine by pooling: "
                f"{cosines}; $d_\\mu$ + $d_\\Sigma$ = {caption_number(numbers.distance)}, a quarter of the squared "
                f"2-Wasserstein distance.{within}")
 

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import io
 import time
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from app import resources
 from app.settings import settings
+from components.charts.style import caption_number
 from components.corpora import load_corpus
 from components.models import resolve_model
+from components.moments import text_moments
 from components.pair_map import PairOptions
 from components.pipeline import compute_pair_map
+from components.socm import pairwise_statistics
 from components.store import ResultStore
+from components.token_files import read_token_states
+from components.token_pair import pair_numbers
 from tests.app.pages import metrics, open_page
 
 pytestmark = pytest.mark.usefixtures("fresh_caches")
@@ -60,7 +67,7 @@ def test_uploaded_texts_are_on_the_map(own_store):
     go(page, "map")
     assert page.selectbox[0].value == "encyclopedia"
     page.selectbox[0].set_value("mine.csv").run()
-    assert [button.label for button in page.button][0].startswith("Compute 66 pairs")
+    assert page.button[0].label.startswith("Compute 66 pairs")
     assert "mine" not in str(dict(page.query_params))
 
 
@@ -105,3 +112,34 @@ def write(folder, name: str, data: bytes):
     file = folder.parent / name
     file.write_bytes(data)
     return file
+
+
+def npz(**arrays) -> bytes:
+    out = io.BytesIO()
+    np.savez(out, **arrays)
+    return out.getvalue()
+
+
+def some_states(n=9, dim=8, seed=0, **more) -> bytes:
+    rng = np.random.default_rng(seed)
+    offsets = np.concatenate([[0], np.cumsum(rng.integers(3, 9, n))])
+    return npz(states=rng.normal(1, 1, (offsets[-1], dim)).astype(np.float32), offsets=offsets, **more)
+
+
+def test_token_states_are_on_map_and_pair_and_nowhere_else(own_store):
+    page = add(upload(open_page("data", {"kind": "Token states"}), "mine.npz", some_states()))
+    go(page, "map").selectbox[0].set_value("mine.npz").run()
+    assert [box.label for box in page.selectbox] == ["Texts"], "no model to choose"
+    compute(page, "Compute 36 pairs")
+    own = read_token_states("mine.npz", some_states())
+    moments = text_moments(own.states)
+    i, j = np.triu_indices(9, 1)
+    expected = pairwise_statistics(moments, i, j)
+    assert metrics(page)["Mean SOCM"] == caption_number(float(((1 - expected.d_mu) * expected.d_sigma).mean()))
+    go(page, "pair")
+    assert page.selectbox[0].value == "mine.npz"
+    compute(page, "Look at their tokens")
+    numbers = pair_numbers(own.states[0], own.states[1])
+    assert list(metrics(page).values())[:2] == [caption_number(numbers.socm), caption_number(numbers.d_mu)]
+    go(page, "layers")
+    assert page.selectbox[0].value == "encyclopedia" and not page.error
