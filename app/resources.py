@@ -17,6 +17,7 @@ from app import private, uploads
 from app.jobs import JobRegistry
 from app.settings import settings
 from components.corpora import DATA_DIR, bundled_names, load_corpus, load_pairs
+from components.hub_datasets import is_hub_name
 from components.layer_curves import LayerCurves
 from components.models import EMBEDDED, bundled_models
 from components.pair_map import PairMap
@@ -39,7 +40,7 @@ def corpus_files() -> dict[str, str]:
     """Name on screen -> bundled name or file, in the order of the menu. Links carry names, never files."""
     named = {name: name for name in bundled_names("corpus")}
     for file in settings().texts:
-        named[_unused(Path(file).name, named)] = file
+        named[_unused(file if is_hub_name(file) else Path(file).name, named)] = file
     return named
 
 

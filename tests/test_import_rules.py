@@ -21,14 +21,16 @@ HEAVY = {"torch", "transformers", "sentence_transformers", "umap"}
 FILES = sorted(p for folder in ("app", "components") for p in (ROOT / folder).rglob("*.py"))
 
 STORE = {"components.store", "components.store_folder", "components.result_files", "components.result_key"}
-CORPORA = {"components.published", "components.corpora", "components.files", "components.tables", "components.columns"}
+CORPORA = {"components.published", "components.corpora", "components.files", "components.tables", "components.columns",
+           "components.retrieval_sets", "components.inline_texts", "components.token_files", "components.hub_datasets"}
 PIPELINE = {"components.pipeline", "components.gallery", "components.training_pipeline", "components.layer_pipeline",
-            "components.token_pipeline", "components.nano", "components.nano_settings", "components.nano_table"}
+            "components.token_pipeline", "components.states_pipeline", "components.nano", "components.nano_settings",
+            "components.nano_table"}
 CHART_WORDS = {"components.charts.style.caption_number", "components.charts.style.interval_text"}
 """How numbers are written; sentences use it as figures do."""
 ONE_FILE = {"transformers": {"components.encoders", "components.nano_backbone", "components.training"},
             "sentence_transformers": {"components.batch_order", "components.encoders", "components.losses", "components.training"},
-            "datasets": {"components.training"}, "filelock": {"components.training_folder"} | STORE,
+            "datasets": {"components.training", "components.hub_datasets"}, "filelock": {"components.training_folder"} | STORE,
             "pydantic": {"components.recipes", "app.settings"}, "yaml": {"components.recipes"},
             "tokenizers": {"components.nano_tokens"}, "safetensors": {"components.nano_backbone"},
             "umap": {"components.projection"}, "ot": {"components.transport"}, "ranx": {"components.retrieval"}}
@@ -146,7 +148,7 @@ def test_the_store_knows_no_computation(path):
 @each([file_of(name) for name in sorted(CORPORA)])
 def test_texts_know_no_computation(path):
     assert ours(path) <= {"components.errors", "components.types"} | CORPORA
-    assert others(path) <= {"numpy", "pandas", "pyarrow"}
+    assert others(path) <= {"numpy", "pandas", "pyarrow", "datasets", "huggingface_hub"}
 
 
 def test_models_are_found_without_torch():
@@ -167,6 +169,7 @@ def test_the_pipeline_computes_only_after_a_miss(path):
     assert top <= STORE | CORPORA | {"components.errors", "components.types", "components.models", "components.pair_map",
                                      "components.recipes", "components.training_folder",
                                      "components.pipeline", "components.training_pipeline", "components.layer_pipeline",
+                                     "components.token_pipeline",
                                      "components.layer_curves", "components.nano", "components.nano_settings",
                                      "components.statistics", "components.probe"}
     assert {found.package for found in imports(path) if found.top} <= {"numpy", "components"} | set(sys.stdlib_module_names)
