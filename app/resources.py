@@ -17,9 +17,10 @@ from app import private, uploads
 from app.jobs import JobRegistry
 from app.settings import settings
 from components.corpora import DATA_DIR, bundled_names, load_corpus, load_pairs
+from components.errors import ModelError, shown
 from components.hub_datasets import is_hub_name
 from components.layer_curves import LayerCurves
-from components.models import EMBEDDED, bundled_models
+from components.models import EMBEDDED, bundled_models, hidden_size, layer_count, resolve_model
 from components.pair_map import PairMap
 from components.pair_selection import Pairs, pairs_of
 from components.retrieval_sets import BUNDLED_SETS, load_retrieval_set
@@ -29,6 +30,7 @@ from components.types import Corpus, PairList, RetrievalSet
 Made = TypeVar("Made")
 PAIRS = "pairs"
 """The bundled pairs that are labelled by how the two texts differ."""
+MOST_MODELS = 20
 _own_store: ContextVar[ResultStore | None] = ContextVar("own_store", default=None)
 
 
@@ -74,15 +76,49 @@ def _bundled_set(name: str) -> RetrievalSet:
 
 def taken_names() -> set[str]:
     """Every name that a menu has already."""
-    return {*corpus_files(), PAIRS, *BUNDLED_SETS, *uploads.own()}
+    return {*corpus_files(), PAIRS, *BUNDLED_SETS, *model_names(), *uploads.own()}
 
 
 def model_names() -> dict[str, str]:
     """Name on screen -> what ``resolve_model`` takes."""
     named: dict[str, str] = {name: name for name in (EMBEDDED, *bundled_models())}
-    for model in settings().models:
+    for model in (*settings().models, *_own_models()):
         named[_unused(Path(model).name if Path(model).is_dir() else model, named)] = model
     return named
+
+
+def models_allowed() -> bool:
+    """Whether visitors may name models of their own."""
+    return settings().models_allowed(st.get_option("server.address"))
+
+
+def add_model(wanted: str) -> str:
+    """Puts a folder or a cached Hugging Face id into the menu of models until the server ends; never downloads.
+
+    Returns:
+        Its name in the menu, which links carry; of a folder the last part only.
+
+    Raises:
+        ModelError: not allowed here, not there, no model, or the menu is full.
+    """
+    if not models_allowed():
+        raise ModelError("model", "must be one that this server offers", shown(wanted),
+                         "choose one from the menu, or ask the server's owner (POOLSCOPE_ALLOW_MODELS)")
+    ref = resolve_model(wanted)
+    layer_count(ref), hidden_size(ref)
+    target = str(ref.folder) if ref.origin == "folder" else ref.model_id
+    names = {what: name for name, what in model_names().items()}
+    if target not in names:
+        if len(_own_models()) >= MOST_MODELS:
+            raise ModelError("models", f"must be at most {MOST_MODELS} added to the menu", f"{MOST_MODELS}", "start the server again")
+        _own_models()[target] = None
+        names = {what: name for name, what in model_names().items()}
+    return names[target]
+
+
+@st.cache_resource(show_spinner=False)
+def _own_models() -> dict[str, None]:
+    return {}
 
 
 def _unused(name: str, taken: dict[str, str]) -> str:

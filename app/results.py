@@ -14,6 +14,7 @@ from app.worker_client import StoreSpec
 from components.inline_texts import inline_bytes, inline_texts
 from components.layer_curves import LayerCurves, LayerOptions
 from components.layer_pipeline import layers_key
+from components.model_fetch import fetch_key
 from components.models import ModelRef, declared, layer_count, resolve_model
 from components.pair_map import PairMap, PairOptions
 from components.pair_parts import n_pairs_of
@@ -36,7 +37,7 @@ class Request:
     task: str
     args: Mapping[str, Any]
     action: str
-    seconds: float
+    seconds: float  # 0 where it cannot be told
     inline: Callable[[], bytes] | None = field(default=None, repr=False, compare=False)
     """Makes the texts that travel with it, where they lie in a session and in no file."""
     owner: str = ""
@@ -184,6 +185,11 @@ def listed(name: str) -> PairList:
 def model(name: str) -> ModelRef:
     """The model behind a name of the menu; never downloads."""
     return resolve_model(resources.model_names()[name])
+
+
+def fetch_request(model_name: str) -> Request:
+    """What to ask for so that a model of the hub lies in the local cache."""
+    return Request(fetch_key(model_name), "fetch_model", {"model": model_name}, f"Fetch {model_name} from the Hugging Face hub", 0)
 
 
 def is_backbone(name: str) -> bool:

@@ -12,9 +12,10 @@ from typing import Any
 from app import private
 from app.settings import settings
 from components.columns import check_any_row, chosen_column, pair_columns
-from components.corpora import read_corpus_bytes, read_pairs_bytes
+from components.corpora import load_corpus, read_corpus_bytes, read_pairs_bytes
 from components.errors import DataError
 from components.files import ReadLimits, shown_path
+from components.hub_datasets import PREFIX, is_hub_name
 from components.inline_texts import size_of
 from components.retrieval_sets import ROLES, read_retrieval_set, usual_column
 from components.tables import Table, read_table
@@ -164,6 +165,15 @@ def corpus(file: File, column: str | None, label: str | None) -> Corpus:
     """
     return private.session().kept(("corpus", file.id, column, label),
                                   lambda: read_corpus_bytes(file.name, file.data, column, limits(), label))
+
+
+def hub(name: str) -> Corpus:
+    """The texts of a dataset of the hub, which is asked for them.
+
+    Raises:
+        DataError: with a sentence.
+    """
+    return load_corpus(name if is_hub_name(name) else PREFIX + name, limits=limits())
 
 
 def pairs(file: File, a: str | None, b: str | None, label: str | None) -> PairList:

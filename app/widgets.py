@@ -12,12 +12,13 @@ import streamlit as st
 from app import navigation, private, resources, results, state, theme, uploads
 from app.results import Request
 from components.charts.style import caption_number, interval_text
-from components.errors import PoolscopeError
+from components.errors import ModelError, PoolscopeError
 from components.models import EMBEDDED, layer_count
 from components.pair_map import PairOptions
 from components.types import FINAL, Interval, Layer
 
 FIGURE_HEIGHT = 560
+_WANTED = "_model_wanted"
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!|~:$<>&])")
 
 
@@ -105,8 +106,8 @@ def pick(label: str, names: Sequence[str], *, key: str, help_: str | None = None
             st.query_params[key] = chosen
     if st.session_state.get(f"_missed_{key}"):
         if chosen == names[index]:
-            st.sidebar.caption(f"The link names {label.lower()} that this session does not have (a visitor's own are in no "
-                               f"link), so this is {plain(chosen)}.")
+            st.sidebar.caption(f"{label}: what the link names is not in this menu (what a visitor uploads is in no link), so "
+                               f"this is {plain(chosen)}.")
         else:
             del st.session_state[f"_missed_{key}"]
     return chosen
@@ -124,9 +125,48 @@ def _unbound(label: str, names: Sequence[str], key: str, help_: str | None, usua
 
 
 def choose_model() -> str:
-    names = list(resources.model_names())
-    return str(st.sidebar.selectbox("Model", names, key=state.MODEL, bind="query-params",
-                                    help=f"{EMBEDDED} comes with Poolscope; `poolscope serve --model` adds others."))
+    if wanted := st.session_state.get(_WANTED):
+        _await_model(str(wanted))
+    more = "Add your own below." if resources.models_allowed() else "The owner of this server says which there are."
+    name = pick("Model", list(resources.model_names()), key=state.MODEL, help_=f"{EMBEDDED} comes with Poolscope. {more}")
+    if resources.models_allowed():
+        with st.sidebar.popover("Add a model", width="stretch"):
+            st.text_input("Hugging Face id or folder, then Enter", key="model_wanted", max_chars=500, on_change=_want_model,
+                          help="An id like owner/name, from the local cache or, when you say so, from the hub; or a folder of this "
+                               "machine. Weights as safetensors; no code of the model's is run.")
+    return name
+
+
+def _want_model() -> None:
+    """Callback: the model typed is looked for here, and chosen where it is found."""
+    wanted = str(st.session_state["model_wanted"]).strip()
+    st.session_state[_WANTED] = wanted or None
+    if wanted:
+        _take_model(wanted)
+
+
+def _take_model(wanted: str) -> None:
+    try:
+        st.session_state[state.MODEL] = resources.add_model(wanted)
+        st.session_state[_WANTED] = None
+    except PoolscopeError:  # the run that follows says why
+        pass
+
+
+def _await_model(wanted: str) -> None:
+    """A model that is not here yet: what is wrong with the name, or the button that fetches it."""
+    _take_model(wanted)
+    if not st.session_state[_WANTED]:
+        return
+    try:
+        resources.add_model(wanted)
+    except PoolscopeError as error:
+        # Requests leave the machine only when somebody presses the button.
+        if error.found == "not in the local cache" and isinstance(error, ModelError):
+            compute_or_wait(results.fetch_request(wanted), height=180)
+        else:
+            st.error(plain(str(error)))
+            st.session_state[_WANTED] = None
 
 
 def choose_setting() -> tuple[str, str, PairOptions]:
@@ -203,14 +243,15 @@ def compute_or_wait(request: Request, height: int = FIGURE_HEIGHT) -> None:
         _progress(request, height)
         return
     with st.container(height=height, border=True, horizontal_alignment="center", vertical_alignment="center"):
-        label = f"{request.action}, about {_rounded(request.seconds)}"
+        label = request.action + (f", about {_rounded(request.seconds)}" if request.seconds else "")
         if job is not None and job.snapshot().state == "failed":
             st.error(plain(job.snapshot().sentence))
             label = f"Try again: {request.action[0].lower()}{request.action[1:]}"
         elif job is not None and job.snapshot().state == "cancelled":
             st.markdown("Cancelled; nothing was stored.", text_alignment="center")
         else:
-            st.markdown("Not computed yet. The result is kept with your session, and goes with it." if request.owner else
+            st.markdown("Not in this machine's cache." if request.task == "fetch_model" else
+                        "Not computed yet. The result is kept with your session, and goes with it." if request.owner else
                         "Not computed yet on this server. The result is kept, for every visitor.", text_alignment="center")
         # A callback, so that the run that follows already finds the job.
         st.button(label, type="primary", on_click=_start, args=(request,), key=f"compute_{request.key.digest[:12]}")

@@ -47,6 +47,7 @@ TASKS: dict[str, str | Task] = {"pair_map": "components.pipeline:run_pair_map",
                                "pair_list": "components.pipeline:run_pair_list",
                                "layers": "components.layer_pipeline:run_layers",
                                "pair_tokens": "components.token_pipeline:run_tokens",
+                               "fetch_model": "components.model_fetch:run_fetch",
                                "states_map": "components.states_pipeline:run_states_map",
                                "states_pair": "components.states_pipeline:run_states_pair"}
 """Task name -> ``"module:attribute"``, imported at the first request, since that may take seconds and a gigabyte."""

@@ -69,7 +69,7 @@ class OwnStates:
         """Some of the texts, in the order given."""
         at = np.concatenate([np.arange(self.states.offsets[i], self.states.offsets[i + 1]) for i in chosen])
         offsets = np.concatenate([[0], np.cumsum(self.states.lengths[list(chosen)])]).astype(np.int64)
-        part = TokenStates(frozen(self.states.states[at]), frozen(offsets))
+        part = TokenStates(self.states.states[at], frozen(offsets))
         return OwnStates(self.name, part, tuple(self.tokens[k] for k in at) if self.tokens else (),
                          Corpus(self.corpus.name, tuple(self.corpus.texts[i] for i in chosen)), (), _digest(part))
 
@@ -110,7 +110,7 @@ def read_token_states(name: str, data: bytes, limits: ReadLimits = DEFAULT_LIMIT
     offsets = _offsets(arrays[OFFSETS], len(states), argument, limits)
     tokens = _strings(arrays.get(TOKENS), TOKENS, len(states), "rows of states", argument, limits)
     texts = _strings(arrays.get(TEXTS), TEXTS, len(offsets) - 1, "texts", argument, limits)
-    own = TokenStates(frozen(states), frozen(offsets))
+    own = TokenStates(states, frozen(offsets))  # torch warns of arrays that are read-only
     if not texts:
         texts = _stand_ins(own, tokens)
         notes.append("The file holds no texts: they are shown by their first tokens." if tokens else

@@ -24,8 +24,8 @@ STORE = {"components.store", "components.store_folder", "components.result_files
 CORPORA = {"components.published", "components.corpora", "components.files", "components.tables", "components.columns",
            "components.retrieval_sets", "components.inline_texts", "components.token_files", "components.hub_datasets"}
 PIPELINE = {"components.pipeline", "components.gallery", "components.training_pipeline", "components.layer_pipeline",
-            "components.token_pipeline", "components.states_pipeline", "components.nano", "components.nano_settings",
-            "components.nano_table"}
+            "components.token_pipeline", "components.states_pipeline", "components.model_fetch",
+            "components.nano", "components.nano_settings", "components.nano_table"}
 CHART_WORDS = {"components.charts.style.caption_number", "components.charts.style.interval_text"}
 """How numbers are written; sentences use it as figures do."""
 ONE_FILE = {"transformers": {"components.encoders", "components.nano_backbone", "components.training"},

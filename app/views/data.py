@@ -14,5 +14,6 @@ with widgets.sentences():
     files = data_parts.upload(kind)
     if files:
         data_parts.reading(kind, files)
+    data_parts.from_hub(kind)
 data_parts.own_data()
 data_parts.formats()

@@ -59,6 +59,20 @@ def upload(kind: str) -> dict[str, File] | None:
     return found if len(found) == len(parts) else None
 
 
+def from_hub(kind: str) -> None:
+    """A dataset of the hub by its name, where the owner allows it; nothing is asked for until the button is pressed."""
+    if kind != TEXTS or not resources.models_allowed():
+        return
+    with st.expander("From the Hugging Face hub"), st.form("hub", border=False):
+        wanted = st.text_input("Dataset, split and column", key="hub_name", max_chars=300,
+                               placeholder="hf:owner/name:train[:1000]:text")
+        if st.form_submit_button("Fetch") and wanted.strip():
+            with st.spinner("Fetching rows from the hub"):
+                _add(TEXTS, uploads.hub(wanted.strip()))
+            if problem := st.session_state.pop("_add_problem", None):
+                st.error(widgets.plain(problem))
+
+
 def reading(kind: str, files: dict[str, File]) -> None:
     """Columns, preview, and the button that puts what was read into the session; or the sentence that says why not."""
     read = {TEXTS: _texts, PAIRS: _pairs, RETRIEVAL: _retrieval, STATES: _states}[kind]
