@@ -7,6 +7,7 @@ columns stay aligned, and a note says where they are. Every other cell that is n
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Hashable, Sequence
 
 from components.errors import DataError, shown
@@ -160,6 +161,25 @@ def note_repeats(table: Table, items: Sequence[Hashable], rows: Sequence[int], n
         verbs = ("repeats", "was") if n == 1 else ("repeat", "were")
         notes.append(f"{plural(n, noun)} {verbs[0]} an earlier one and {verbs[1]} kept: "
                      f"{_places(table.unit, repeats)}.")
+
+
+def note_twins(table: Table, texts: Sequence[str], rows: Sequence[int], notes: list[str]) -> None:
+    """Notes the texts that look like an earlier one and are not: their characters are composed in another way.
+
+    They stay as they are, since a model's tokeniser may tell them apart.
+    """
+    seen: dict[str, str] = {}
+    twins = []
+    for text, row in zip(texts, rows, strict=True):
+        # Most texts are ASCII, which is composed one way only.
+        looks = text if text.isascii() else unicodedata.normalize("NFC", text)
+        if seen.setdefault(looks, text) != text:
+            twins.append(table.numbers[row])
+    if twins:
+        n = len(twins)
+        notes.append(f"{plural(n, 'text')} {'looks' if n == 1 else 'look'} like an earlier one but {'is' if n == 1 else 'are'} written "
+                     f"with other characters (Unicode composition), and {'was' if n == 1 else 'were'} kept: "
+                     f"{_places(table.unit, twins)}.")
 
 
 def pair_columns(table: Table, text_a: str | None, text_b: str | None) -> tuple[str, str]:

@@ -22,6 +22,7 @@ from components.columns import (
     labels_of,
     note_blank_lines,
     note_repeats,
+    note_twins,
     pair_columns,
     texts_of,
 )
@@ -196,6 +197,7 @@ def _corpus(name: str, table: Table, column: str | None, label_column: str | Non
     labels = labels_of(table, label_column, limits) if label_column is not None else []
     result = tuple(text for text in texts if text is not None)
     note_repeats(table, result, kept, "text", notes)
+    note_twins(table, result, kept, notes)
     return Corpus(name, result, tuple(labels[i] for i in kept) if labels else (), label_column or "", tuple(notes),
                   source)
 

@@ -22,11 +22,11 @@ _FORM = "_upload_form"
 def promise() -> str:
     """Where uploaded data are and where they are not."""
     own = settings()
-    stored = "results, too, stay in this session and go with it" if own.hosted else \
-        "the result store of this machine keeps numbers computed from them, and no text" if not own.keep_texts else \
-        "the result store of this machine keeps what is computed from them, tokens included (POOLSCOPE_KEEP_TEXTS)"
+    stored = "Results stay in this session, too, and go with it" if own.hosted else \
+        "The result store of this machine keeps the numbers computed from it, and no text" if not own.keep_texts else \
+        "The result store of this machine keeps what is computed from it, tokens included (POOLSCOPE_KEEP_TEXTS)"
     return ("What you upload is read into this session's memory, is on every page of the session, and is gone when you close or "
-            f"reload it; it is in no link and leaves no machine but yours and this server: {stored}.")
+            f"reload it; it is in no link and goes to no other machine. {stored}.")
 
 
 def choose_kind() -> str:

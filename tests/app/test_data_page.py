@@ -107,6 +107,13 @@ def test_uploaded_texts_go_through_every_page(own_store):
     assert b"mine" not in held and not any(text.encode() in held for text in TEXTS)
 
 
+def test_twins_blank_rows_and_repeats_are_noted_with_their_lines():
+    page = upload(open_page("data", {}), "t.csv", "text\ncaf\u00e9\n\ncafe\u0301\n  \ncaf\u00e9\nplain\n".encode())
+    said = " ".join(caption.value.replace("\\", "") for caption in page.caption)
+    assert "Unicode composition), and was kept: line 4." in said and "blank 'text'" not in said
+    assert "lines 3, 5" in said and "repeats an earlier one and was kept: line 6." in said and not page.error
+
+
 def write(folder, name: str, data: bytes):
     folder.mkdir(exist_ok=True)
     file = folder.parent / name
