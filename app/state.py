@@ -11,6 +11,8 @@ from components.pair_selection import Box
 
 CORPUS, MODEL, LAYER, SPECIAL = "corpus", "model", "layer", "special"
 """Widget keys shared by the pages; each is also the name of its URL parameter."""
+OWN = "own"
+"""URL parameter: place of the corpus among the session's own data; read once by the page that it leads to."""
 BOX = "box"
 ROW_A, ROW_B = 0, 1
 """Rows that the Pair page shows unless told otherwise."""

@@ -119,7 +119,12 @@ def pick(label: str, names: Sequence[str], *, key: str, help_: str | None = None
 
 def _unbound(label: str, names: Sequence[str], key: str, help_: str | None, usual: str) -> str:
     """A menu that is in no link and still keeps its choice from page to page, where Streamlit makes a new widget of it."""
-    session = private.session()
+    session, own = private.session(), list(uploads.own())
+    place = st.query_params.get(state.OWN, "")
+    if key == state.CORPUS and place:
+        del st.query_params[state.OWN]
+        if place in map(str, range(len(own))):
+            session.choices[key] = ("", own[int(place)])
     page, kept = session.choices.get(key, ("", usual))
     if page != session.page:
         st.session_state[key] = kept if kept in names else usual
@@ -221,8 +226,8 @@ def open_pair(label: str, a: int, b: int) -> None:
     rows = {"a": (a, state.ROW_A), "b": (b, state.ROW_B)}
     if st.session_state.get(state.CORPUS) not in uploads.own():
         navigation.link("pair", label, chosen() | {key: str(row) for key, (row, usual) in rows.items() if row != usual})
-    elif st.button(label, type="tertiary", key=f"open_pair_{label}"):
-        st.switch_page(navigation.page("pair"), query_params={"a": str(a), "b": str(b)})
+    else:  # a link that loads the page anew would end the session
+        st.page_link(navigation.page("pair"), label=label, query_params={"a": str(a), "b": str(b)})
 
 
 def number(column: st.delta_generator.DeltaGenerator, label: str, value: float | None, below: str, help_: str) -> None:

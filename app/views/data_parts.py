@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from app import navigation, private, resources, state, uploads, widgets
+from app import navigation, resources, state, uploads, widgets
 from app.settings import settings
 from app.uploads import PAIRS, RETRIEVAL, STATES, TEXTS, File, Own
 from components.errors import PoolscopeError
@@ -179,8 +179,7 @@ def own_data() -> None:
             st.text(one.name, width="stretch")
             st.caption(f"{one.kind}, {uploads.megabytes(one.size)}", width="content")
             for path, title in _pages(one):
-                if st.button(title, key=f"go_{place}_{path}"):
-                    _go(path, one)
+                st.page_link(navigation.page(path), label=title, query_params=_asking(path, one, place))
             st.button("Remove", on_click=uploads.remove, args=(one.name,), key=f"remove_{place}")
 
 
@@ -190,11 +189,11 @@ def _pages(one: Own) -> list[tuple[str, str]]:
     return [(path, there[path]) for path in paths[one.kind] if path in there]
 
 
-def _go(path: str, one: Own) -> None:
+def _asking(path: str, one: Own, place: int) -> dict[str, str]:
+    """What a page is told: the place among this session's own data, which says nothing to anybody else."""
     if one.kind in (TEXTS, STATES):
-        private.session().choices[state.CORPUS] = ("", one.name)
-        st.switch_page(navigation.page(path))
-    st.switch_page(navigation.page(path), query_params={"map": {"labelled": "true"}, "pair": {"from": "Labelled pairs"}}.get(path))
+        return {state.OWN: str(place)}
+    return {"map": {"labelled": "true"}, "pair": {"from": "Labelled pairs"}}.get(path, {})
 
 
 def formats() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app import resources
+from app import resources, results
 from app.settings import settings
 from components.charts.style import caption_number
 from components.corpora import load_corpus
@@ -150,3 +150,48 @@ def test_token_states_are_on_map_and_pair_and_nowhere_else(own_store):
     assert list(metrics(page).values())[:2] == [caption_number(numbers.socm), caption_number(numbers.d_mu)]
     go(page, "layers")
     assert page.selectbox[0].value == "encyclopedia" and not page.error
+
+
+def test_a_link_within_the_session_opens_own_texts_and_says_nothing_to_others():
+    page = add(upload(open_page("data", {}), "mine.csv", csv()))
+    for key, value in {"own": "0", "a": "3", "b": "5"}.items():
+        page.query_params[key] = value
+    go(page, "pair")
+    assert page.selectbox[0].value == "mine.csv" and "own" not in page.query_params
+    assert [field.value for field in page.number_input] == [3, 5]
+    for value in ("0", "7", "-1", "x", "<script>"):
+        other = open_page("map", {"own": value, "corpus": "mine.csv"})
+        assert other.selectbox[0].value == "encyclopedia" and not other.error
+        assert any("is not in this menu" in caption.value for caption in other.caption)
+
+
+def test_pairs_lie_over_the_map_and_open_in_pair():
+    rows = "\n".join(f'"{a}","{b}",k{i % 2}' for i, (a, b) in enumerate(zip(TEXTS[:6], TEXTS[6:], strict=True)))
+    page = upload(open_page("data", {"kind": "Pairs of texts"}), "own pairs.csv", f"left,right,label\n{rows}\n".encode())
+    assert [box.label for box in page.selectbox] == ["Column of first texts", "Column of second texts", "Column of labels"]
+    page.selectbox[2].set_value(2).run()
+    add(page)
+    go(page, "map")
+    page.toggle(key="labelled").set_value(True).run()
+    assert page.selectbox(key="over_map").value == "own pairs.csv"
+    compute(page, "Compute 6 labelled pairs")
+    assert "k1" in page.get("plotly_chart")[0].proto.spec
+    go(page, "pair")
+    page.radio(key="from").set_value("Labelled pairs").run()
+    assert page.selectbox(key="list").value == "own pairs.csv" and TEXTS[0] in [text.value for text in page.text]
+
+
+def test_a_retrieval_set_of_odd_columns_is_offered_to_the_pages_that_take_one(monkeypatch):
+    page = open_page("data", {"kind": "Queries and documents"})
+    for at, (name, data) in enumerate({"q.csv": b"key,question\n1,who\n2,what\n", "d.csv": b"key,body\na,me\nb,you\n",
+                                       "r.csv": b"q,d,rel\n1,a,1\n2,b,2\n"}.items()):
+        upload(page, name, data, at)
+    chosen = {"queries": (0, 1), "documents": (0, 1), "qrels": (0, 1, 2)}
+    for box, column in zip(page.selectbox, [k for part in chosen.values() for k in part], strict=True):
+        box.set_value(column)
+    add(page.run())
+    own = page.session_state["_own"].own["d.csv"].data
+    assert own.queries == ("who", "what") and own.documents == ("me", "you") and own.judged.tolist() == [[0, 0, 1], [1, 1, 2]]
+    monkeypatch.setattr("app.private.session", lambda: page.session_state["_own"])
+    assert resources.retrieval_set("d.csv") is own and "2 documents with 2 queries" in resources.retrieval_sets()["d.csv"]
+    assert results.texts_of("d.csv", "set")[1]["inline"] and results.texts_of("passages", "set") == ({"set": "passages"}, {})

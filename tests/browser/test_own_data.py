@@ -42,6 +42,12 @@ def choose(page, label: str, option: str) -> None:
     page.settle()
 
 
+def labelled_by(page, option: int) -> None:
+    page.page.get_by_test_id("stSelectbox").filter(has_text="Column of labels").locator("input").first.click()
+    page.page.get_by_role("option").nth(option).click()
+    page.settle()
+
+
 def go(page, name: str) -> None:
     page.page.get_by_test_id("stSidebarNav").get_by_role("link", name=name, exact=True).click()
     page.settle()
@@ -61,15 +67,14 @@ def test_from_upload_to_every_page(visit):
     page = visit()
     page.open("/data")
     give(page, NAME, table({"text": TEXTS, COLUMN: [LABELS[k % 3] for k in range(len(TEXTS))]}))
-    page.page.get_by_test_id("stSelectbox").filter(has_text="Column of labels").locator("input").first.click()
-    page.page.get_by_role("option").nth(2).click()
-    page.settle()
+    labelled_by(page, 2)
     inert(page)
     use(page)
     inert(page)
     page.page.get_by_text("Pairs of texts", exact=True).first.click()
     page.settle()
-    give(page, "<i>pairs</i>.csv", table({"text_a": TEXTS[:6], "text_b": TEXTS[6:], "label": [LABELS[1]] * 6}))
+    give(page, "<i>pairs.csv", table({"text_a": TEXTS[:6], "text_b": TEXTS[6:], "label": [LABELS[1]] * 6}))
+    labelled_by(page, 3)
     use(page)
     inert(page)
 
@@ -127,12 +132,13 @@ def test_token_states_and_a_bad_file(visit):
     page.open("/data?kind=Token+states")
     give(page, "mine.npz", npz(states=rng.normal(1, 1, (60, 6)), offsets=np.arange(0, 61, 6), texts=np.array([SCRIPT] * 10)))
     use(page)
-    page.page.get_by_role("button", name="Map of pairs").click()
+    page.page.get_by_test_id("stMain").get_by_role("link", name="Map of pairs").click()
     page.settle()
     page.page.get_by_role("button", name="Compute 45 pairs").click()
     page.page.wait_for_selector(".st-key-wide .js-plotly-plot", timeout=120_000)
     page.settle()
     inert(page)
+    assert "own=" not in page.page.url and "mine" not in page.page.url
     assert "token states as given" in page.page.locator("[data-testid=stMain]").inner_text()
 
 
