@@ -147,28 +147,15 @@ def choose_model() -> str:
 
 
 def _want_model() -> None:
-    """Callback: the model typed is looked for here, and chosen where it is found."""
-    wanted = str(st.session_state["model_wanted"]).strip()
-    st.session_state[_WANTED] = wanted or None
-    if wanted:
-        _take_model(wanted)
-
-
-def _take_model(wanted: str) -> None:
-    try:
-        st.session_state[state.MODEL] = resources.add_model(wanted)
-        st.session_state[_WANTED] = None
-    except PoolscopeError:  # the run that follows says why
-        pass
+    """Callback: the run that follows looks for the model typed, and chooses it or says why not."""
+    st.session_state[_WANTED] = str(st.session_state["model_wanted"]).strip() or None
 
 
 def _await_model(wanted: str) -> None:
     """A model that is not here yet: what is wrong with the name, or the button that fetches it."""
-    _take_model(wanted)
-    if not st.session_state[_WANTED]:
-        return
     try:
-        resources.add_model(wanted)
+        st.session_state[state.MODEL] = resources.add_model(wanted)
+        st.session_state[_WANTED] = None
     except PoolscopeError as error:
         # Requests leave the machine only when somebody presses the button.
         if error.found == "not in the local cache" and isinstance(error, ModelError):
