@@ -31,9 +31,10 @@ def limits() -> str:
     if not can_compute():
         return ("This server shows stored results only: the texts and models that come with Poolscope. It cannot compute, since "
                 "PyTorch is not installed here.")
-    return (f"Models and texts are a fixed list. A text of your own may have {own.max_text_chars:,} characters, a file "
-            f"{own.max_texts:,} texts and {own.max_file_mb:g} MB; a session may have {own.max_own_jobs} computations waiting or "
-            f"running, {own.max_queue} wait for everyone together, and each is stopped after {own.time_limit:g} s.")
+    return (f"Models are a fixed list. A text of your own may have {own.max_text_chars:,} characters, a file {own.max_texts:,} texts "
+            f"and {own.max_file_mb:g} MB, all that you upload {own.max_upload_mb:g} MB; a session may have {own.max_own_jobs} "
+            f"computations waiting or running, {own.max_queue} wait for everyone together, and each is stopped after "
+            f"{own.time_limit:g} s.")
 
 
 def check(args: Mapping[str, Any]) -> None:

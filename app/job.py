@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -65,6 +66,8 @@ class Job:
     lock: threading.Lock = field(repr=False)  # the registry's; guards every field below
     submitted: float
     watchers: set[str]
+    inline: Callable[[], bytes] | None = field(default=None, repr=False)  # makes the texts that travel; gone at the end
+    store: Mapping[str, Any] | None = None  # where the result goes, if not into the shared store
     state: str = "queued"
     stage: str = ""
     done: int = 0
@@ -127,4 +130,5 @@ class Job:
         """The last state; ``started`` stays None for a job that never ran."""
         self.state, self.kind, self.sentence, self.result = state, kind, sentence, result
         self.finished = time.monotonic()
+        self.inline = None
         self.args = {}  # uploads travel in them; a job that has ended is remembered, what it was given is not

@@ -18,7 +18,7 @@ import threading
 import time
 import uuid
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from components.errors import DataError
 __all__ = ["Job", "JobRegistry"]
 
 MAX_FINISHED = 200
+MAX_INLINE_BYTES = 500_000_000
 TRIES = 2
 RESTARTED = "The compute process ended unexpectedly and was restarted"
 CANCELLED = "The computation was cancelled."
@@ -45,12 +46,11 @@ class JobRegistry:
         store_spec: where the worker puts results.
         command: what to run as the worker.
         time_limit_s: how long one try of a job may run.
-        max_queue: how many jobs may wait, the running one not counted.
-        max_own: how many that wait or run one watcher may have asked for.
+        max_queue, max_own: how many jobs may wait, the running one not counted; how many may be one watcher's, running ones too.
         env: variables added to the worker's environment.
         cancel_grace_s: how long a cancelled job may take to stop by itself before its process is killed.
         tries: how many processes a job may lose before it has failed.
-        idle_s: after how long without a job the process is ended, to give its memory back; None keeps it.
+        idle_s: after how long without a job the process is ended; None keeps it.
         lost: what a user may do about a job whose process ended, as the end of a sentence.
     """
 
@@ -77,7 +77,8 @@ class JobRegistry:
         self._ended_how = ""
         atexit.register(self.shutdown)
 
-    def submit(self, task: str, args: Mapping[str, Any], key_digest: str, watcher: str, *, expected_s: float | None = None) -> Job:
+    def submit(self, task: str, args: Mapping[str, Any], key_digest: str, watcher: str, *, expected_s: float | None = None,
+               inline: Callable[[], bytes] | None = None, store: StoreSpec | None = None) -> Job:
         """Ask for a result; joins the job of that key if one waits or runs, else starts a new try.
 
         Args:
@@ -86,6 +87,9 @@ class JobRegistry:
             key_digest: ``ResultKey.digest`` of the result.
             watcher: who asks (a session); the same one may ask again.
             expected_s: how long it was guessed to take, for those who wait behind it.
+            inline: makes the texts that travel with the request, as one JSON object in UTF-8 of at most
+                ``MAX_INLINE_BYTES``; called when the request's turn has come, and forgotten with the job's end.
+            store: where the result goes, if not into the registry's own store.
 
         Raises:
             DataError: too many jobs wait, too many of them this watcher's, or the server is shutting down.
@@ -100,7 +104,7 @@ class JobRegistry:
                 return known
             line.check_room(self._active(), len(self._waiting), watcher, self._max_own, self._max_queue)
             job = Job(id=uuid.uuid4().hex, key_digest=key_digest, task=task, args=plain, lock=self._lock,
-                      submitted=time.monotonic(), watchers={watcher}, owner=watcher, expected=expected_s)
+                      submitted=time.monotonic(), watchers={watcher}, owner=watcher, expected=expected_s, inline=inline, store=store)
             self._jobs[key_digest] = job
             self._waiting.append(job)
             if self._dispatcher is None:
@@ -242,7 +246,13 @@ class JobRegistry:
                     self._finish(job, "failed", "internal",
                                  f"The compute process cannot be started ({error.strerror}): mend the installation.")
                 return
-            worker.send({"id": job.id, "task": job.task, "args": job.args, "store": self._store})
+            inline = job.inline() if job.inline else b""
+            if len(inline) > MAX_INLINE_BYTES:
+                with self._lock:
+                    self._finish(job, "failed", "data", line.too_long(len(inline), MAX_INLINE_BYTES))
+                return
+            worker.send({"id": job.id, "task": job.task, "args": job.args, "store": job.store or self._store}, inline)
+            del inline
             if self._follow(worker, job):
                 return
             log.warning("the compute process ended unexpectedly (%s) in task %s, try %d", self._ended_how, job.task,
@@ -271,7 +281,7 @@ class JobRegistry:
                     if kill_at is not None:
                         self._finish(job, "cancelled", "cancelled", CANCELLED)
                     else:
-                        self._finish(job, "failed", "data", self._over_limit())
+                        self._finish(job, "failed", "data", line.over_limit(self._time_limit))
                 return True
             if self.closed:
                 with self._lock:
@@ -300,10 +310,6 @@ class JobRegistry:
                 kind = str(message["kind"])
                 self._finish(job, "cancelled" if kind == "cancelled" else "failed", kind, str(message["sentence"]))
             return job.state not in ACTIVE
-
-    def _over_limit(self) -> str:
-        return (f"The computation must end within {self._time_limit:g} seconds and was stopped: use fewer texts or a "
-                "smaller model, or raise POOLSCOPE_TIME_LIMIT.")
 
     def _warm_worker(self) -> WorkerClient:
         if self._worker is not None and not self._worker.alive:

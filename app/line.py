@@ -34,3 +34,14 @@ def wait_seconds(active: Sequence[Job], job: Job) -> float | None:
     ahead = [one.expected_left for one in active[:active.index(job)]]
     known = [left for left in ahead if left is not None]
     return sum(known) if len(known) == len(ahead) else None
+
+
+def over_limit(seconds: float) -> str:
+    """What a visitor reads whose computation took too long."""
+    return (f"The computation must end within {seconds:g} seconds and was stopped: use fewer texts or a smaller model, or raise "
+            "POOLSCOPE_TIME_LIMIT.")
+
+
+def too_long(found: int, most: int) -> str:
+    """What a visitor reads whose texts are too many to travel to the worker."""
+    return f"The texts of one computation must have at most {most:,} bytes on their way; found {found:,}: use fewer texts."

@@ -24,8 +24,11 @@ from components.pair_selection import (
     same_label,
     strata_of,
 )
+from components.states_pipeline import GIVEN
 from components.types import FINAL, Corpus, FloatArray, IntArray, Interval
 
+MOST_DRAWN = 2000
+"""Labelled pairs over a map; each carries two texts to the browser."""
 EVERYTHING = Filter()
 COMPARED = ("socm", "d_mu", "d_sigma", "size", "shape", "align")
 
@@ -89,12 +92,21 @@ class MapData:
                 "cycles": f"{result.n_pairs:,} of {result.meta.get('all_pairs', 0):,} pairs, an estimate"}[result.method]
 
     @property
+    def given(self) -> bool:
+        """Whether the token states came from a file and no model took part."""
+        return bool(self.result.meta["options"]["layer"] == GIVEN)
+
+    @property
     def layer_in_words(self) -> str:
         layer = self.result.meta["options"]["layer"]
+        if self.given:
+            return "token states as given"
         return "final layer" if layer == FINAL else f"layer {layer}"
 
     @property
     def special_in_words(self) -> str:
+        if self.given:
+            return "every token given"
         return "special tokens in" if self.result.meta["options"]["special_tokens"] else "special tokens left out"
 
     @property
@@ -152,28 +164,40 @@ class MapData:
 
 @dataclass(frozen=True)
 class Labelled:
-    """The labelled pairs under the map's model and layer."""
+    """Labelled pairs under the map's model and layer; ``of`` is how many the list has, of which these may be a sample."""
 
+    name: str
     d_mu: FloatArray
     d_sigma: FloatArray
     labels: tuple[str, ...]
     texts_a: tuple[str, ...]
     texts_b: tuple[str, ...]
+    of: int
+
+    @property
+    def note(self) -> str:
+        """Which of a long list are drawn; empty where all are."""
+        return f"{len(self.d_mu):,} of the {self.of:,} pairs of {self.name} are drawn, at random. " if len(self.d_mu) < self.of else ""
 
 
-def labelled(model_name: str, options: PairOptions) -> Labelled | Request:
-    """The bundled labelled pairs, or the request to start when they are not stored yet."""
-    request = results.pair_list_request("pairs", model_name, options)
+def labelled(list_name: str, model_name: str, options: PairOptions) -> Labelled | Request:
+    """A list of labelled pairs, or the request to start when it is not stored yet."""
+    request = results.pair_list_request(list_name, model_name, options)
     found = results.pair_list(request)
     if found is None:
         return request
-    listed = results.listed("pairs")
-    return Labelled(found.arrays["d_mu"], found.arrays["d_sigma"], listed.labels, listed.texts_a, listed.texts_b)
+    listed, d_mu, d_sigma = results.listed(list_name), found.arrays["d_mu"], found.arrays["d_sigma"]
+    labels = listed.labels or (listed.name,) * len(d_mu)
+    if len(d_mu) <= MOST_DRAWN:
+        return Labelled(list_name, d_mu, d_sigma, labels, listed.texts_a, listed.texts_b, len(d_mu))
+    at = np.sort(np.random.default_rng(0).choice(len(d_mu), MOST_DRAWN, replace=False))
+    some, texts_a, texts_b = (tuple(column[k] for k in at) for column in (labels, listed.texts_a, listed.texts_b))
+    return Labelled(list_name, d_mu[at], d_sigma[at], some, texts_a, texts_b, len(d_mu))
 
 
-def labelled_of(settings: Sequence[tuple[str, PairOptions]]) -> tuple[list[Labelled | None], Request | None]:
+def labelled_of(settings: Sequence[tuple[str, PairOptions]], list_name: str) -> tuple[list[Labelled | None], Request | None]:
     """The labelled pairs under each model and options, and the first request to start where one is not stored yet."""
-    found = [labelled(*setting) for setting in settings]
+    found = [labelled(list_name, *setting) for setting in settings]
     return ([one if isinstance(one, Labelled) else None for one in found],
             next((one for one in found if isinstance(one, Request)), None))
 

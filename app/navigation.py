@@ -34,6 +34,7 @@ PAGES = (
     PageRow("views/models.py", "models", "Models"),
     PageRow("views/pair.py", "pair", "Pair"),
     PageRow("views/audit.py", "audit", "Audit"),
+    PageRow("views/data.py", "data", "Your data"),
     PageRow("views/connection.py", "connection", "Connection"),
 )
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 
 from app import resources, results
 from app.results import Request
+from app.uploads import OWN_STATES
 from components.charts.layer_panels import BACKBONE, TUNED, Line, Panel
 from components.charts.style import caption_number
 from components.pair_findings import Strongest
@@ -32,6 +34,7 @@ from components.token_pair import (
 from components.token_pipeline import MOST_CHARS, checked, one_pair
 from components.types import FINAL, FloatArray, Interval, Layer
 
+Made = TypeVar("Made")
 UMAP_PLANE = "UMAP"
 LINEAR = {"Principal axes": joint_pca, "Means and covariances": means_and_covariances}
 PLANES = (*LINEAR, UMAP_PLANE)
@@ -113,7 +116,7 @@ class TokenPair:
     def _subset(self, what: str, layer: Layer) -> StoredResult | Request:
         one, other = self.kept
         options = SubsetOptions(what, layer, tuple(one), tuple(other))
-        request = results.subset_request(one_pair(*self.texts), self.model, options)
+        request = results.subset_request(one_pair(*self.texts), self.model, options, self.request)
         return results.stored(request) or request
 
     def cosines(self, layer: Layer) -> FloatArray:
@@ -122,7 +125,7 @@ class TokenPair:
     def projection(self, layer: Layer, name: str) -> Projection | Request:
         """A plane of the tokens that take part; a request where it has to be computed first (UMAP)."""
         if name in LINEAR:
-            return resources.made_once(self.signature("projection", layer, name), lambda: LINEAR[name](*self.states(layer)))
+            return self.once(self.signature("projection", layer, name), lambda: LINEAR[name](*self.states(layer)))
         made = self._subset(UMAP, layer)
         return made if isinstance(made, Request) else \
             Projection(UMAP_PLANE, None, made.arrays["x"], made.arrays["y"], None, ("UMAP, first axis", "UMAP, second axis"))
@@ -140,7 +143,11 @@ class TokenPair:
 
     def halves(self, layer: Layer) -> Halves | None:
         """Halves of the two texts against halves of each; None where a text has fewer than four tokens."""
-        return resources.made_once(f"halves {self.signature(layer)}", lambda: halves_of(*self.states(layer)))
+        return self.once(f"halves {self.signature(layer)}", lambda: halves_of(*self.states(layer)))
+
+    def once(self, signature: str, make: Callable[[], Made]) -> Made:
+        """What ``make`` gives, made once: for all visitors, or for the session alone that the texts are of."""
+        return resources.made_once(signature, make, own=bool(self.request.owner))
 
     def signature(self, *more: object) -> str:
         """Names what follows from these tokens, together with what else it depends on."""
@@ -161,7 +168,7 @@ class TokenPair:
             return spread_shares(x), spread_shares(y)
         if max(len(x), len(y)) > MOST_LEFT_OUT:
             return None
-        without = resources.made_once(f"left out {self.signature(layer)}", lambda: leave_one_out(x, y))
+        without = self.once(f"left out {self.signature(layer)}", lambda: leave_one_out(x, y))
         at, whole = NUMBERS.index(tint), getattr(pair_numbers(x, y), tint)
         return whole - without[0][:, at], whole - without[1][:, at]
 
@@ -175,17 +182,22 @@ class TokenPair:
         return Strongest(self.kept_tokens[side][at], "AB"[side], float(effects[side][at]))
 
     @property
+    def given(self) -> bool:
+        """Whether the states came from a file and no model took part."""
+        return self.model == OWN_STATES
+
+    @property
     def layers(self) -> tuple[Layer, ...]:
         return (*range(int(self.found.meta["n_layers"]) + 1), FINAL)
 
 
-def load(text_a: str, text_b: str, model_name: str, switches: Switches) -> TokenPair | Request:
-    """Two texts' tokens, or the request to start when they are not stored yet.
+def load(text_a: str, text_b: str, model_name: str, switches: Switches, *, own: bool = False) -> TokenPair | Request:
+    """Two texts' tokens, or the request to start when they are not stored yet; ``own`` texts are the visitor's.
 
     Raises:
         DataError, ModelError: with a sentence for the page.
     """
-    request = results.tokens_request(one_pair(text_a, text_b), model_name)
+    request = results.tokens_request(one_pair(text_a, text_b), model_name, own=own)
     found = results.tokens(request)
     return request if found is None else TokenPair(model_name, request, found, switches, (text_a, text_b))
 
@@ -201,7 +213,18 @@ def numbers_by_layer(pair: TokenPair) -> list[PairNumbers]:
     Raises:
         DataError: a mean is 0 at one of them.
     """
-    return resources.made_once(f"by layer {pair.signature()}", lambda: [pair.numbers(layer) for layer in pair.layers[:-1]])
+    return pair.once(f"by layer {pair.signature()}", lambda: [pair.numbers(layer) for layer in pair.layers[:-1]])
+
+
+def load_states(corpus_name: str, a: int, b: int, switches: Switches) -> TokenPair | Request:
+    """Two texts of one's own token states, or the request to start when their plan is not there yet.
+
+    Raises:
+        DataError: a text has too many tokens to be taken apart.
+    """
+    request, texts = results.states_pair_request(corpus_name, a, b), resources.corpus(corpus_name).texts
+    found = results.tokens(request)
+    return request if found is None else TokenPair(OWN_STATES, request, found, switches, (texts[a], texts[b]))
 
 
 def by_layer(pairs: Sequence[TokenPair]) -> tuple[list[Panel], str]:
@@ -221,5 +244,5 @@ def by_layer(pairs: Sequence[TokenPair]) -> tuple[list[Panel], str]:
     return panels, "Relative depth (layer / L)" if relative else "Layer"
 
 
-__all__ = ["LINEAR", "MOST_CHARS", "PLANES", "TINTS", "Switches", "TokenPair", "by_layer", "checked", "load",
+__all__ = ["LINEAR", "MOST_CHARS", "PLANES", "TINTS", "Switches", "TokenPair", "by_layer", "checked", "load", "load_states",
            "numbers_by_layer", "rounded"]

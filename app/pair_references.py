@@ -12,6 +12,7 @@ from app import results
 from app.map_data import MapData, share_words
 from app.pair_data import TokenPair
 from app.results import Request
+from app.words import plain
 from components.charts.style import caption_number, interval_text
 from components.length_pipeline import LengthOptions, like
 from components.models import declared
@@ -60,7 +61,7 @@ class Among:
         share, alike = self.below(name, value), self.below_alike(name, value)
         if alike is not None:
             return f"{_rank(alike)} {int(self.alike.sum()):,} pairs of like length"
-        return "" if share is None else f"{_rank(share)} {self.data.corpus.name}'s pairs"
+        return "" if share is None else f"{_rank(share)} {plain(self.data.corpus.name)}'s pairs"
 
 
 def _rank(share: float) -> str:
@@ -88,13 +89,14 @@ class LengthHalves:
 
 
 def length_halves(corpus_name: str, pair: TokenPair, layer: Layer, special: bool) -> LengthHalves | Request | None:
-    """The corpus's halves for texts as long as the pair's; a request where they are not stored; None below four tokens.
+    """The corpus's halves for texts as long as the pair's; a request where they are not stored; None below four tokens, and of
+    token states as given, whose corpus no model can read.
 
     Raises:
         DataError, ModelError: with a sentence for the page.
     """
     counts = [len(at) for at in pair.kept]
-    if min(counts) < LEAST:
+    if pair.given or min(counts) < LEAST:
         return None
     options = LengthOptions.for_pair(counts[0], counts[1], layer, special)
     request = results.length_request(corpus_name, pair.model, options)

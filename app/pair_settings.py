@@ -70,7 +70,8 @@ def load(own: TokenPair, layer: Layer, pinned: Sequence[Setting]) -> list[Shown]
     found = [Shown(Setting(own.model, layer), own)]
     for setting in pinned:
         if setting not in [one.setting for one in found]:
-            found.append(Shown(setting, own if setting.model == own.model else pair_data.load(*own.texts, setting.model, bare)))
+            found.append(Shown(setting, own if setting.model == own.model else pair_data.load(
+                *own.texts, setting.model, bare, own=bool(own.request.owner))))
     return found
 
 

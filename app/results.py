@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from functools import partial
 from typing import Any, TypeVar
 
-from app import hosted, presence, resources
-from app.job import Job
+from app import private, resources, uploads
+from app.request import Request as Request
+from app.request import start as start
+from app.request import start_and_wait as start_and_wait
 from app.settings import settings
 from components.fault_pipeline import chunks_key, company_key
+from components.inline_texts import inline_bytes, inline_texts
 from components.layer_curves import LayerCurves, LayerOptions
 from components.layer_pipeline import layers_key
 from components.length_pipeline import LengthOptions, length_key
+from components.model_fetch import fetch_key
 from components.models import ModelRef, declared, hidden_size, layer_count, resolve_model
 from components.pair_map import PairMap, PairOptions
 from components.pair_parts import n_pairs_of
-from components.pair_selection import Pairs
+from components.pair_selection import Pairs, pairs_of
 from components.pipeline import pair_list_key, pair_map_key
 from components.pooled_umap_pipeline import pooled_umap_key
 from components.pooling_pipeline import pooling_key
 from components.pooling_result import PoolingOptions, PoolingResult, declared_prompts
+from components.states_pipeline import pair_of, states_map_key, states_pair_key
 from components.store import ResultKey, StoredResult
-from components.subset_pipeline import UMAP, SubsetOptions, subset_key
+from components.subset_pipeline import UMAP, SubsetOptions, made_of_key, subset_key
+from components.token_files import OwnStates
 from components.token_pipeline import TokenOptions, tokens_key
 from components.truncation_pipeline import truncation_key
 from components.truncation_result import TruncationOptions, TruncationResult
@@ -34,37 +40,65 @@ Options = PairOptions | LayerOptions | TokenOptions | SubsetOptions | LengthOpti
     | TruncationOptions
 
 
-@dataclass(frozen=True)
-class Request:
-    """A result that a page wants: its key, the worker's task with its arguments, and a word on what it costs."""
-
-    key: ResultKey
-    task: str
-    args: Mapping[str, Any]
-    action: str
-    seconds: float
-
-
 def pair_map_request(corpus_name: str, model_name: str, options: PairOptions) -> Request:
     """What to ask for so that all pairs of a corpus under a model lie in the store.
 
     Raises:
         DataError, ModelError: with a sentence for the page.
     """
+    own = uploads.own(uploads.STATES).get(corpus_name)
+    if own is not None:
+        return _states_request(own.data, options)
     corpus = resources.corpus(corpus_name)
     key = pair_map_key(corpus, model(model_name), options)
-    args = {"corpus": resources.corpus_files()[corpus_name], **_common(model_name, options, key)}
+    args, travels = texts_of(corpus_name)
     n = len(corpus.texts)
     pairs = options.cycles_pairs(n) or n_pairs_of(n)
-    return Request(key, "pair_map", args, f"Compute {pairs:,} pairs", expected_seconds(corpus, pairs))
+    return Request(key, "pair_map", args | _common(model_name, options, key), f"Compute {pairs:,} pairs",
+                   expected_seconds(corpus, pairs), **travels)
+
+
+def _states_request(own: OwnStates, options: PairOptions) -> Request:
+    n = len(own.states)
+    pairs = options.cycles_pairs(n) or n_pairs_of(n)
+    args = {"options": asdict(options), "device": settings().device}
+    return Request(states_map_key(own, options), "states_map", args, f"Compute {pairs:,} pairs",
+                   3 + pairs * 11e-6 * (float(own.states.lengths.mean()) / 27) ** 2, lambda: inline_bytes(own.npz()),
+                   private.session().id if settings().hosted else "")
+
+
+def states_pair_request(corpus_name: str, a: int, b: int) -> Request:
+    """What to ask for so that two texts of one's own token states lie in a store with their transport plan.
+
+    Raises:
+        DataError: a text has too many tokens.
+    """
+    pair = pair_of(uploads.own(uploads.STATES)[corpus_name].data, a, b)
+    owner = "" if settings().keep_texts and not settings().hosted else private.session().id
+    return Request(states_pair_key(pair), "states_pair", {}, "Look at their tokens", 2, lambda: inline_bytes(pair.npz()), owner)
 
 
 def pair_list_request(list_name: str, model_name: str, options: PairOptions) -> Request:
-    """What to ask for so that a bundled list of pairs under a model lies in the store."""
+    """What to ask for so that a list of pairs of the menu under a model lies in the store."""
     listed = resources.pair_list(list_name)
     key = pair_list_key(listed, model(model_name), options)
-    args = {"pairs": list_name, **_common(model_name, options, key)}
-    return Request(key, "pair_list", args, f"Compute {len(listed.texts_a):,} labelled pairs", 8)
+    args, travels = texts_of(list_name, "pairs")
+    return Request(key, "pair_list", args | _common(model_name, options, key), f"Compute {len(listed.texts_a):,} labelled pairs",
+                   8 + 5e-3 * len(listed.texts_a), **travels)
+
+
+def texts_of(name: str, argument: str = "corpus") -> tuple[dict[str, Any], dict[str, Any]]:
+    """How a worker's task gets at the texts behind a name of the menu: its arguments, and more fields of the ``Request``.
+
+    Args:
+        name: of a corpus, of a list of pairs or of a retrieval set.
+        argument: what the task calls it: "corpus", "pairs" or "set".
+    """
+    own = uploads.own().get(name)
+    if own is None:
+        named = {"corpus": resources.corpus_files, "set": resources.retrieval_sources}.get(argument)
+        return {argument: named()[name] if named else name}, {}
+    return {}, {"inline": partial(inline_texts, own.data), "owner": private.session().id if settings().hosted else ""}
 
 
 def layers_request(corpus_name: str, model_name: str, options: LayerOptions) -> Request:
@@ -75,10 +109,10 @@ def layers_request(corpus_name: str, model_name: str, options: LayerOptions) -> 
     """
     corpus = resources.corpus(corpus_name)
     key = layers_key(corpus, model(model_name), options)
-    args = {"corpus": resources.corpus_files()[corpus_name], **_common(model_name, options, key)}
+    args, travels = texts_of(corpus_name)
     layers = layer_count(model(model_name)) + 2
-    return Request(key, "layers", args, f"Measure {layers} layers of {model_name}",
-                   2 * expected_seconds(corpus, 0) + layers * 1e-3 * len(corpus.texts))
+    return Request(key, "layers", args | _common(model_name, options, key), f"Measure {layers} layers of {model_name}",
+                   2 * expected_seconds(corpus, 0) + layers * 1e-3 * len(corpus.texts), **travels)
 
 
 def layers(request: Request) -> LayerCurves | None:
@@ -87,18 +121,16 @@ def layers(request: Request) -> LayerCurves | None:
 
 
 def truncation_request(set_name: str, model_name: str) -> Request:
-    """What to ask for so that a model's cuts on a bundled retrieval set lie in the store; with the prompts that it declares.
+    """What to ask for so that a model's cuts on a retrieval set lie in the store; with the prompts that it declares.
 
     Raises:
         DataError, ModelError: with a sentence.
     """
     of, ref = resources.retrieval_set(set_name), model(model_name)
     options = TruncationOptions(*declared_prompts(declared(ref.folder)))
-    key = truncation_key(of, ref, options)
-    args = {"set": resources.retrieval_sets()[set_name], **_common(model_name, options, key)}
     width = hidden_size(ref)
     tokens = (2 * sum(map(len, of.documents)) + sum(map(len, of.queries))) / 4.3 + 50_000
-    return Request(key, "truncation", args, f"Cut {model_name} to {width:,} dims and fewer",
+    return _on_set("truncation", set_name, model_name, options, truncation_key, f"Cut {model_name} to {width:,} dims and fewer",
                    15 + tokens * 2e-4 * (width / 384) + len(of.queries) * 0.05 + 40 * (width / 384) ** 2)
 
 
@@ -107,28 +139,42 @@ def truncation(request: Request) -> TruncationResult | None:
     return _stored(resources.stored_truncation, request)
 
 
-def tokens_request(pair: PairList, model_name: str) -> Request:
-    """What to ask for so that two texts' tokens under a model lie in the store; ``pair`` from ``token_pipeline.one_pair``."""
+def tokens_request(pair: PairList, model_name: str, *, own: bool = False) -> Request:
+    """What to ask for so that two texts' tokens under a model lie in the store; ``pair`` from ``token_pipeline.one_pair``.
+
+    Args:
+        own: the texts are the visitor's, typed or uploaded. Tokens are the text over again, so such a result goes into the
+            session's own store, unless the owner wants texts kept.
+    """
     options = TokenOptions()
     key = tokens_key(pair, model(model_name), options)
     args = {"text_a": pair.texts_a[0], "text_b": pair.texts_b[0], **_common(model_name, options, key)}
-    return Request(key, "pair_tokens", args, "Look at their tokens", 4)
+    owned = own and (settings().hosted or not settings().keep_texts)
+    return Request(key, "pair_tokens", args, "Look at their tokens", 4, owner=private.session().id if owned else "")
 
 
-def subset_request(pair: PairList, model_name: str, options: SubsetOptions) -> Request:
-    """What to ask for so that some tokens' plane by UMAP, or the plan between them, lies in the store."""
+def subset_request(pair: PairList, model_name: str, options: SubsetOptions, of: Request) -> Request:
+    """What to ask for so that some tokens' plane by UMAP, or the plan between them, lies where the tokens do.
+
+    Args:
+        of: the request that the tokens came from.
+    """
+    action, seconds = ("Arrange their tokens by UMAP", 25) if options.what == UMAP else ("Move the tokens that are left", 4)
+    if model_name == uploads.OWN_STATES:
+        key = made_of_key(of.key, options)
+        return Request(key, "states_subset", {"options": asdict(options)}, action, seconds, of.inline, of.owner)
     key = subset_key(pair, model(model_name), options)
     args = {"text_a": pair.texts_a[0], "text_b": pair.texts_b[0], **_common(model_name, options, key)}
-    action, seconds = ("Arrange their tokens by UMAP", 25) if options.what == UMAP else ("Move the tokens that are left", 4)
-    return Request(key, "pair_subset", args, action, seconds)
+    return Request(key, "pair_subset", args, action, seconds, owner=of.owner)
 
 
 def length_request(corpus_name: str, model_name: str, options: LengthOptions) -> Request:
     """What to ask for so that halves of a corpus's texts of given lengths lie in the store."""
     corpus = resources.corpus(corpus_name)
     key = length_key(corpus, model(model_name), options)
-    args = {"corpus": resources.corpus_files()[corpus_name], **_common(model_name, options, key)}
-    return Request(key, "length_halves", args, f"Measure halves of texts of {options.low} to {options.high} tokens", 8)
+    args, travels = texts_of(corpus_name)
+    return Request(key, "length_halves", args | _common(model_name, options, key),
+                   f"Measure halves of texts of {options.low} to {options.high} tokens", 8, **travels)
 
 
 def stored(request: Request) -> StoredResult | None:
@@ -179,10 +225,11 @@ def pooled_umap_request(set_name: str, model_name: str, options: PoolingOptions)
                    40 + expected_text_seconds([*of.queries, *of.documents]))
 
 
-def _on_set(task: str, set_name: str, model_name: str, options: PoolingOptions, key_of: Callable[..., ResultKey], action: str,
-            seconds: float) -> Request:
+def _on_set(task: str, set_name: str, model_name: str, options: PoolingOptions | TruncationOptions,
+            key_of: Callable[..., ResultKey], action: str, seconds: float) -> Request:
     key = key_of(resources.retrieval_set(set_name), model(model_name), options)
-    return Request(key, task, {"set": resources.retrieval_sets()[set_name], **_common(model_name, options, key)}, action, seconds)
+    args, travels = texts_of(set_name, "set")
+    return Request(key, task, args | _common(model_name, options, key), action, seconds, **travels)
 
 
 def pooling(request: Request) -> PoolingResult | None:
@@ -192,7 +239,7 @@ def pooling(request: Request) -> PoolingResult | None:
 
 def _stored(read: Callable[[str, ResultKey], Found], request: Request) -> Found | None:
     try:
-        return read(request.key.digest, request.key)
+        return resources.read_private(read, request.key) if request.owner else read(request.key.digest, request.key)
     except resources.NotStored:
         return None
 
@@ -210,6 +257,8 @@ def pair_map(request: Request) -> PairMap | None:
 
 def pairs(request: Request, found: PairMap) -> Pairs:
     """The columns of a stored map's pairs."""
+    if request.owner:
+        return private.session().kept(("pairs", request.key.digest), lambda: pairs_of(found))
     return resources.stored_pairs(request.key.digest, found)
 
 
@@ -219,7 +268,7 @@ def pair_list(request: Request) -> StoredResult | None:
 
 
 def listed(name: str) -> PairList:
-    """A bundled list of pairs."""
+    """A list of pairs of the menu."""
     return resources.pair_list(name)
 
 
@@ -228,37 +277,19 @@ def model(name: str) -> ModelRef:
     return resolve_model(resources.model_names()[name])
 
 
+def fetch_request(model_name: str) -> Request:
+    """What to ask for so that a model of the hub lies in the local cache."""
+    return Request(fetch_key(model_name), "fetch_model", {"model": model_name}, f"Fetch {model_name} from the Hugging Face hub", 0)
+
+
 def is_backbone(name: str) -> bool:
     """Whether a model's files declare no pooling, since none was trained."""
     return declared(model(name).folder).pooling is None
 
 
-def start(request: Request, watcher: str) -> Job:
-    """Queues the request's computation, or joins it where somebody has asked already.
-
-    Raises:
-        DataError: a hosted server's limits, a full line, or too many of this session's own.
-    """
-    hosted.check(request.args)
-    presence.note(watcher)
-    return resources.jobs().submit(request.task, request.args, request.key.digest, watcher, expected_s=request.seconds)
-
-
 def expected_text_seconds(texts: Sequence[str]) -> float:
     """A rough guess of the seconds that encoding takes on two CPU cores."""
     return 2e-4 * sum(map(len, texts)) / 4.3
-
-
-def start_and_wait(request: Request, watcher: str, seconds: float) -> Job:
-    """The same, and gives it a moment: what takes a tenth of a second then needs no second look.
-
-    Only for what a visitor has just asked for, and for less time than a click may take.
-    """
-    job = start(request, watcher)
-    until = time.monotonic() + seconds
-    while job.snapshot().active and time.monotonic() < until:
-        time.sleep(0.02)
-    return job
 
 
 def expected_seconds(corpus: Corpus, pairs: int) -> float:

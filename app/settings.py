@@ -18,9 +18,10 @@ from components.errors import DataError, shown
 from components.models import EMBEDDED
 from components.store import ResultStore, default_store_root
 
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
 Names = Annotated[tuple[str, ...], NoDecode]
 HOSTED: dict[str, float | int] = {"time_limit": 120.0, "max_queue": 30, "max_own_jobs": 2, "max_file_mb": 5.0, "max_texts": 2_000,
-                                  "max_text_chars": 4_000, "store_max_gb": 1.0}
+                                  "max_text_chars": 4_000, "max_states_mb": 10.0, "max_upload_mb": 10.0, "store_max_gb": 1.0}
 """What a hosted server limits unless its own variables say otherwise."""
 
 
@@ -44,7 +45,11 @@ class Settings(BaseSettings):
     max_file_mb: float = Field(50.0, ge=0.0001, allow_inf_nan=False)
     max_texts: int = Field(100_000, ge=2)
     max_text_chars: int = Field(100_000, ge=1)
+    max_states_mb: float = Field(100.0, ge=0.0001, allow_inf_nan=False, description="size of a file of token states, unpacked")
+    max_upload_mb: float = Field(100.0, ge=0.0001, allow_inf_nan=False, description="what one session's own data may have in all")
     hosted: bool = Field(False, description="the server is not its visitors' own: nothing of theirs enters its store")
+    keep_texts: bool = Field(False, description="the store may keep tokens of a visitor's own texts; never when hosted")
+    allow_models: bool | None = Field(None, description="visitors may name models; unset: on a server that only this machine reaches")
 
     @field_validator("models", "texts", "retrieval_sets", "recipes", "allow_remote_code", mode="before")
     @classmethod
@@ -70,6 +75,20 @@ class Settings(BaseSettings):
     def limits(self) -> ReadLimits:
         return ReadLimits(max_file_bytes=int(self.max_file_mb * 1_000_000), max_texts=self.max_texts,
                           max_text_chars=self.max_text_chars)
+
+    @property
+    def max_states_bytes(self) -> int:
+        return int(self.max_states_mb * 1_000_000)
+
+    @property
+    def max_upload_bytes(self) -> int:
+        return int(self.max_upload_mb * 1_000_000)
+
+    def models_allowed(self, address: str | None) -> bool:
+        """Whether visitors may name models: as the owner says, else where the server listens to this machine alone."""
+        if self.allow_models is not None:
+            return self.allow_models
+        return not self.hosted and address in LOOPBACK
 
     def open_store(self) -> ResultStore:
         return ResultStore(self.store, self.store_max_bytes)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-import uuid
 from collections.abc import Callable, Sequence
 
 import streamlit as st
 
+from app import private
 from components.pair_selection import Box
 
-CORPUS, MODEL, LAYER, SPECIAL = "corpus", "model", "layer", "special"
+CORPUS, MODEL, LAYER, SPECIAL, SET = "corpus", "model", "layer", "special", "set"
 """Widget keys shared by the pages; each is also the name of its URL parameter."""
+OWN = "own"
+"""URL parameter: place of the corpus or retrieval set among the session's own data; read once by the page that it leads to."""
 BOX, TOKEN = "box", "token"
 ROW_A, ROW_B = 0, 1
 """Rows that the Pair page shows unless told otherwise."""
@@ -19,9 +21,7 @@ ROW_A, ROW_B = 0, 1
 
 def watcher() -> str:
     """This session's name towards the jobs; it says nothing about who the visitor is."""
-    if "_watcher" not in st.session_state:
-        st.session_state["_watcher"] = uuid.uuid4().hex
-    return str(st.session_state["_watcher"])
+    return private.session().id
 
 
 def box() -> Box | None:

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from app import private
 from app.map_data import Compared
 from components.cells import inert
 from components.pair_selection import Pairs
@@ -28,8 +29,9 @@ def pair_table(pairs: Pairs, at: IntArray, corpus: Corpus) -> pd.DataFrame:
         "text A": [corpus.texts[k] for k in part.i], "text B": [corpus.texts[k] for k in part.j],
         "tokens A": part.n_tokens_i, "tokens B": part.n_tokens_j, "row A": part.i, "row B": part.j}
     if corpus.labels:
-        columns[f"{corpus.label_name} A"] = [corpus.labels[k] for k in part.i]
-        columns[f"{corpus.label_name} B"] = [corpus.labels[k] for k in part.j]
+        taken = any(f"{corpus.label_name} {name}" in columns for name in "AB")  # a label column called "text", say
+        called = f"label {corpus.label_name}" if taken else corpus.label_name
+        columns |= {f"{called} A": [corpus.labels[k] for k in part.i], f"{called} B": [corpus.labels[k] for k in part.j]}
     table = pd.DataFrame(columns)
     table["align"] = table["align"].mask(pd.isna(part.align))
     return table
@@ -64,9 +66,10 @@ def table_files(make: Callable[[], pd.DataFrame], label: str, file_name: str, ab
         about: what the table was made from.
         key: beginning of the buttons' keys.
     """
+    bound = private.bound(make)
     with st.container(horizontal=True):
         for kind, suffix, write in (("CSV", "csv", csv_bytes), ("Parquet", "parquet", parquet_bytes)):
-            st.download_button(f"{label} as {kind}", lambda write=write: write(make(), about),  # type: ignore[misc]
+            st.download_button(f"{label} as {kind}", lambda write=write: write(bound(), about),  # type: ignore[misc]
                                file_name=f"{file_name}.{suffix}", on_click="ignore", key=f"{key}_{suffix}")
 
 
@@ -78,8 +81,9 @@ def csv_bytes(table: pd.DataFrame, about: Mapping[str, Any]) -> bytes:
     safe = table.copy()
     for name in safe.columns[safe.dtypes.map(pd.api.types.is_string_dtype)]:
         safe[name] = safe[name].map(lambda cell: inert(cell) if isinstance(cell, str) else cell)
+    safe = safe.rename(columns={name: inert(str(name)) for name in safe.columns})  # a label's name is a file's own
     for name, value in about.items():
-        safe[f"about: {name}"] = str(value)
+        safe[f"about: {name}"] = inert(str(value))
     return safe.to_csv(index=False).encode("utf-8")
 
 

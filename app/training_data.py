@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from app import resources
+from app import resources, training_resources
 from app.job import JobSnapshot
 from app.settings import settings
 from app.state import watcher
@@ -83,15 +83,15 @@ class Run:
 def load(name: str, seed: str, colour: int) -> Run:
     """The run of a recipe and a seed in its present state; what is wrong with it becomes its ``problem``."""
     try:
-        place = resources.run_place(name, 0 if seed == RECORDED else int(seed))
+        place = training_resources.run_place(name, 0 if seed == RECORDED else int(seed))
     except PoolscopeError as error:
         return Run(name, seed, colour, None, None, None, "gone", str(error))
     if seed == RECORDED:
         try:
-            return Run(name, seed, colour, place, resources.recorded_run(place.key.digest, place.key), None, "recorded")
+            return Run(name, seed, colour, place, training_resources.recorded_run(place.key.digest, place.key), None, "recorded")
         except resources.NotStored:
             return Run(name, seed, colour, place, None, None, "none", "No run of this recipe was recorded; choose a seed and train it.")
-    job = resources.training_jobs().get(place.key.digest)
+    job = training_resources.training_jobs().get(place.key.digest)
     now = job.snapshot() if job is not None else None
     state = place.state
     if now is not None and now.active:
@@ -122,15 +122,15 @@ def start(run: Run) -> None:
         raise DataError("training", "must be allowed on this server", "POOLSCOPE_TRAINING is off", "look at a recorded run")
     assert run.place is not None
     check_room(run.place, settings().store)
-    args = {"name": run.name, "file": str(resources.recipe_names()[run.name].absolute()), "seed": run.place.seed,
+    args = {"name": run.name, "file": str(training_resources.recipe_names()[run.name].absolute()), "seed": run.place.seed,
             "device": settings().device}
-    resources.training_jobs().submit("training_run", args, run.place.key.digest, watcher())
+    training_resources.training_jobs().submit("training_run", args, run.place.key.digest, watcher())
 
 
 def stop(run: Run) -> None:
     """Stops the run after its present step, whose weights are kept."""
     assert run.place is not None
-    resources.training_jobs().stop(run.place.key.digest)
+    training_resources.training_jobs().stop(run.place.key.digest)
 
 
 def remove(run: Run) -> None:

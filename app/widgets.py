@@ -9,16 +9,19 @@ from importlib import metadata
 
 import streamlit as st
 
-from app import hosted, links, navigation, presence, resources, results, state, theme
+from app import hosted, links, navigation, presence, resources, results, state, theme, uploads
+from app.menus import pick as pick
 from app.results import Request
 from app.settings import settings
 from app.words import plain as plain
 from components.charts.style import caption_number, interval_text
-from components.errors import PoolscopeError
+from components.errors import ModelError, PoolscopeError
 from components.models import EMBEDDED, layer_count
+from components.pair_map import PairOptions
 from components.types import FINAL, Interval, Layer
 
 FIGURE_HEIGHT = 560
+_WANTED = "_model_wanted"
 
 
 def version() -> str:
@@ -81,19 +84,73 @@ def sentences() -> Iterator[None]:
         st.stop()
 
 
-def choose_corpus() -> str:
-    """The corpus, from the menu; a name in a link that is not there falls back to the first."""
-    names = list(resources.corpus_files())
-    links.say_missing("texts that this server", state.CORPUS, names)
-    return str(st.sidebar.selectbox("Texts", names, key=state.CORPUS, bind="query-params",
-                                    help="Every pair of these texts is compared."))
+def choose_corpus(states: bool = False) -> str:
+    """The corpus, from the menu; a name in a link that is not there falls back to the first.
+
+    Args:
+        states: the page can show token states of one's own, too.
+    """
+    names = [name for name in resources.corpus_names() if states or not uploads.is_states(name)]
+    name = pick("Texts", names, key=state.CORPUS, help_="Every pair of these texts is compared.", missing="texts that this server")
+    if own := uploads.own().get(name):
+        _say_own(own)
+    return name
+
+
+def choose_set() -> str:
+    """Queries with documents, from the menu; a name in a link that is not there falls back to the first."""
+    name = pick("Queries and documents", resources.retrieval_sets(), key=state.SET, missing="queries and documents that this server",
+                help_="Questions, the documents that answer them, and all other documents to be told apart. Sets of your own come "
+                      "from the page Your data.")
+    if own := uploads.own().get(name):
+        _say_own(own)
+    return name
+
+
+def _say_own(own: uploads.Own) -> None:
+    st.sidebar.caption(f"Your own, {plain(own.kind.lower())}: in this session's memory only, and in no link.")
 
 
 def choose_model() -> str:
-    names = list(resources.model_names())
-    links.say_missing("a model that this server", state.MODEL, names)
-    return str(st.sidebar.selectbox("Model", names, key=state.MODEL, bind="query-params",
-                                    help=f"{EMBEDDED} comes with Poolscope; `poolscope serve --model` adds others."))
+    if wanted := st.session_state.get(_WANTED):
+        _await_model(str(wanted))
+    more = "Add your own below." if resources.models_allowed() else "The owner of this server says which there are."
+    name = pick("Model", list(resources.model_names()), key=state.MODEL, missing="a model that this server",
+                help_=f"{EMBEDDED} comes with Poolscope. {more}")
+    if resources.models_allowed():
+        with st.sidebar.popover("Add a model", width="stretch"):
+            st.text_input("Hugging Face id or folder, then Enter", key="model_wanted", max_chars=500, on_change=_want_model,
+                          help="An id like owner/name, from the local cache or, when you say so, from the hub; or a folder of this "
+                               "machine. Weights as safetensors; no code of the model's is run.")
+    return name
+
+
+def _want_model() -> None:
+    """Callback: the run that follows looks for the model typed, and chooses it or says why not."""
+    st.session_state[_WANTED] = str(st.session_state["model_wanted"]).strip() or None
+
+
+def _await_model(wanted: str) -> None:
+    """A model that is not here yet: what is wrong with the name, or the button that fetches it."""
+    try:
+        st.session_state[state.MODEL] = resources.add_model(wanted)
+        st.session_state[_WANTED] = None
+    except PoolscopeError as error:
+        # Requests leave the machine only when somebody presses the button.
+        if error.found == "not in the local cache" and isinstance(error, ModelError):
+            compute_or_wait(results.fetch_request(wanted), height=180)
+        else:
+            st.error(plain(str(error)))
+            st.session_state[_WANTED] = None
+
+
+def choose_setting() -> tuple[str, str, PairOptions]:
+    """Texts, model and options of pairs; token states of one's own have no model, layer or special tokens to choose."""
+    corpus_name = choose_corpus(states=True)
+    if uploads.is_states(corpus_name):
+        return corpus_name, uploads.OWN_STATES, PairOptions()
+    model_name = choose_model()
+    return corpus_name, model_name, PairOptions(layer=choose_layer(model_name), special_tokens=choose_special())
 
 
 def choose_layer(model_name: str, key: str = state.LAYER, label: str = "Layer") -> Layer:
@@ -135,8 +192,18 @@ def chosen() -> dict[str, str]:
     """
     usual = {state.CORPUS: next(iter(resources.corpus_files())), state.MODEL: EMBEDDED, state.LAYER: FINAL, state.SPECIAL: "true"}
     there = {key: st.session_state.get(key, value) for key, value in usual.items()}  # a page need not have all of them
-    now = {key: str(value).lower() if key == state.SPECIAL else str(value) for key, value in there.items()}
+    now = {key: str(value).lower() if key == state.SPECIAL else str(value) for key, value in there.items()
+           if value not in uploads.own()}
     return {key: value for key, value in now.items() if value != usual[key]}
+
+
+def open_pair(label: str, a: int, b: int) -> None:
+    """Leads to the Pair page with two rows of the corpus: a link, or within the session where the texts live only in it."""
+    rows = {"a": (a, state.ROW_A), "b": (b, state.ROW_B)}
+    if st.session_state.get(state.CORPUS) not in uploads.own():
+        navigation.link("pair", label, chosen() | {key: str(row) for key, (row, usual) in rows.items() if row != usual})
+    else:  # a link that loads the page anew would end the session
+        st.page_link(navigation.page("pair"), label=label, query_params={"a": str(a), "b": str(b)})
 
 
 def number(column: st.delta_generator.DeltaGenerator, label: str, value: float | None, below: str, help_: str) -> None:
@@ -156,26 +223,27 @@ def spread_of(interval: Interval | None) -> str:
 
 def compute_or_wait(request: Request, height: int = FIGURE_HEIGHT) -> None:
     """In place of a figure whose result is not stored: the button that starts it, its progress, or why it failed."""
-    job = resources.jobs().get(request.key.digest)
+    job = resources.jobs().get(request.job_key)
     if job is not None and job.snapshot().active:
         if not st.session_state.get(f"_left_{job.id}"):
             presence.note(state.watcher())
-            resources.jobs().join(request.key.digest, state.watcher())
+            resources.jobs().join(request.job_key, state.watcher())
         _progress(request, height)
         return
     if not hosted.can_compute():
         _cannot_compute(height)
         return
     with st.container(height=height, border=True, horizontal_alignment="center", vertical_alignment="center"):
-        label = f"{request.action}, about {rounded(request.seconds)}"
+        label = request.action + (f", about {rounded(request.seconds)}" if request.seconds else "")
         if job is not None and job.snapshot().state == "failed":
             st.error(plain(hosted.without_paths(job.snapshot().sentence)))
             label = f"Try again: {request.action[0].lower()}{request.action[1:]}"
         elif job is not None and job.snapshot().state == "cancelled":
             st.markdown("Cancelled; nothing was stored.", text_alignment="center")
         else:
-            st.markdown("Not computed yet on this server. The result is kept, for every visitor.",
-                        text_alignment="center")
+            st.markdown("Not in this machine's cache." if request.task == "fetch_model" else
+                        "Not computed yet. The result is kept with your session, and goes with it." if request.owner else
+                        "Not computed yet on this server. The result is kept, for every visitor.", text_alignment="center")
         # A callback, so that the run that follows already finds the job.
         st.button(label, type="primary", on_click=_start, args=(request,), key=f"compute_{request.key.digest[:12]}")
         if problem := st.session_state.pop("_start_problem", None):
@@ -201,7 +269,7 @@ def _start(request: Request) -> None:
 @st.fragment(run_every=0.5)
 def _progress(request: Request, height: int) -> None:
     registry = resources.jobs()
-    job = registry.get(request.key.digest)
+    job = registry.get(request.job_key)
     now = job.snapshot() if job is not None else None
     if job is None or now is None or not now.active:
         st.rerun()
@@ -222,7 +290,7 @@ def _progress(request: Request, height: int) -> None:
             st.caption("Others wait for this too, so it goes on without you.")
             return
         if st.button("Cancel", key=f"cancel_{request.key.digest[:12]}"):
-            st.session_state[f"_left_{job.id}"] = not registry.cancel(request.key.digest, state.watcher())
+            st.session_state[f"_left_{job.id}"] = not registry.cancel(request.job_key, state.watcher())
             st.rerun()
 
 

@@ -7,6 +7,7 @@ and not every visitor, and memory is given back. It is a subprocess speaking lin
 Requests, on standard input:
 
 - ``{"id": str, "task": str, "args": {...scalars}, "store": {"root": str, "max_bytes": int}}``; one at a time, in order
+- the same with ``"inline": {...}``: texts that lie in no file, of tens of megabytes at the most (``components.inline_texts``)
 - ``{"cancel": id}``
 - end of input: the server is gone, and so is the worker, at once and in the middle of anything
 
@@ -54,7 +55,11 @@ TASKS: dict[str, str | Task] = {"pair_map": "components.pipeline:run_pair_map",
                                "pair_subset": "components.subset_pipeline:run_subset",
                                "length_halves": "components.length_pipeline:run_length_halves",
                                "audit": "components.audit_pipeline:run_audit",
-                               "training_run": "components.training_runs:run_training_run"}
+                               "training_run": "components.training_runs:run_training_run",
+                               "fetch_model": "components.model_fetch:run_fetch",
+                               "states_map": "components.states_pipeline:run_states_map",
+                               "states_pair": "components.states_pipeline:run_states_pair",
+                               "states_subset": "components.states_pipeline:run_states_subset"}
 """Task name -> ``"module:attribute"``, imported at the first request, since that may take seconds and a gigabyte."""
 
 TEST_TASKS_VARIABLE = "POOLSCOPE_WORKER_TASKS"
@@ -156,8 +161,10 @@ class Requests:
                 event.set()
             return
         request_id = str(message["id"])
-        request = {"id": request_id, "task": str(message["task"]), "args": dict(message["args"]),
+        request: dict[str, Any] = {"id": request_id, "task": str(message["task"]), "args": dict(message["args"]),
                    "store": dict(message["store"])}
+        if "inline" in message:
+            request["args"]["inline"] = dict(message["inline"])
         with self._lock:
             self._events[request_id] = threading.Event()
         self.waiting.put(request)

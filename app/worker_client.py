@@ -1,7 +1,7 @@
 """The server's end of the compute process: start it, write requests to it, hand on what it says, kill it.
 
 One thread per process reads its answers and puts them into a queue, so that the owner waits in one place for answers,
-for cancels and for the clock.
+for cancels and for the clock. Another writes: a request may carry a reader's own texts, and a pipe takes 64 kB at a time.
 """
 
 from __future__ import annotations
@@ -53,7 +53,9 @@ class WorkerClient:
         self._process = subprocess.Popen(
             list(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=REPOSITORY,
             env={**os.environ, "PYTHONPATH": search, **(env or {})})  # its errors go where the server's go
+        self._outbox: queue.SimpleQueue[tuple[bytes, ...] | None] = queue.SimpleQueue()
         threading.Thread(target=self._read, name=f"worker-{self.pid}", daemon=True).start()
+        threading.Thread(target=self._write, name=f"worker-{self.pid}-requests", daemon=True).start()
 
     @property
     def pid(self) -> int:
@@ -63,14 +65,25 @@ class WorkerClient:
     def alive(self) -> bool:
         return self._process.poll() is None
 
-    def send(self, message: Mapping[str, object]) -> None:
-        """Write one line. A dead process is no error here: its end arrives in the inbox."""
+    def send(self, message: Mapping[str, object], inline: bytes = b"") -> None:
+        """Hand on one line; returns at once. A dead process is no error here: its end arrives in the inbox.
+
+        Args:
+            message: of scalars.
+            inline: a JSON object that becomes the message's "inline", written as it is.
+        """
+        line = json.dumps(message, allow_nan=False).encode("ascii")
+        self._outbox.put((line[:-1], b', "inline": ', inline, b"}\n") if inline else (line, b"\n"))
+
+    def _write(self) -> None:
         assert self._process.stdin is not None
-        try:
-            self._process.stdin.write(json.dumps(message, allow_nan=False).encode("ascii") + b"\n")
-            self._process.stdin.flush()
-        except (BrokenPipeError, ConnectionResetError):
-            pass
+        while (parts := self._outbox.get()) is not None:
+            try:
+                for part in parts:
+                    self._process.stdin.write(part)
+                self._process.stdin.flush()
+            except (OSError, ValueError):  # dead, or closed by kill()
+                return
 
     def kill(self) -> None:
         """End the process now; returns when it is gone."""
@@ -79,6 +92,8 @@ class WorkerClient:
             self._process.wait(KILL_SECONDS)
         except subprocess.TimeoutExpired:
             log.error("the compute process %d does not end; it is left behind", self.pid)
+            return  # nor would its pipe close while the other thread writes to it
+        self._outbox.put(None)
         assert self._process.stdin is not None
         with contextlib.suppress(OSError):  # an unsent line; nobody is left to read it
             self._process.stdin.close()

@@ -7,6 +7,7 @@ columns stay aligned, and a note says where they are. Every other cell that is n
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Hashable, Sequence
 
 from components.errors import DataError, shown
@@ -85,7 +86,7 @@ def texts_of(table: Table, column: str, limits: ReadLimits, notes: list[str]) ->
             found["blank"].append(number)
         else:
             text = value
-            _check_text(text, table.at(number), limits)
+            check_text(text, table.at(number), limits)
             if table.extension in DELIMITERS and ("\n" in text or "\r" in text):
                 found["long"].append(number)
         texts.append(text)
@@ -107,7 +108,8 @@ def _typed(value: object) -> str:
     return f"{shown(value)} of type {type(value).__name__}"
 
 
-def _check_text(text: str, where: str, limits: ReadLimits) -> None:
+def check_text(text: str, where: str, limits: ReadLimits) -> None:
+    """Raises DataError for a text that is too long, or holds a NUL or half a character."""
     if len(text) > limits.max_text_chars:
         raise DataError(where, f"must be at most {limits.max_text_chars:,} characters long", f"{len(text):,}",
                         "split it into shorter texts")
@@ -127,7 +129,7 @@ def labels_of(table: Table, column: str, limits: ReadLimits) -> list[str]:
             raise DataError(table.at(number), f"must hold a label in {shown(column)}",
                             "no such column" if value is MISSING else _typed(value), "write a text or a number")
         label = "" if value is None else str(value)
-        _check_text(label, table.at(number), limits)
+        check_text(label, table.at(number), limits)
         labels.append(label)
     return labels
 
@@ -159,6 +161,25 @@ def note_repeats(table: Table, items: Sequence[Hashable], rows: Sequence[int], n
         verbs = ("repeats", "was") if n == 1 else ("repeat", "were")
         notes.append(f"{plural(n, noun)} {verbs[0]} an earlier one and {verbs[1]} kept: "
                      f"{_places(table.unit, repeats)}.")
+
+
+def note_twins(table: Table, texts: Sequence[str], rows: Sequence[int], notes: list[str]) -> None:
+    """Notes the texts that look like an earlier one and are not: their characters are composed in another way.
+
+    They stay as they are, since a model's tokeniser may tell them apart.
+    """
+    seen: dict[str, str] = {}
+    twins = []
+    for text, row in zip(texts, rows, strict=True):
+        # Most texts are ASCII, which is composed one way only.
+        looks = text if text.isascii() else unicodedata.normalize("NFC", text)
+        if seen.setdefault(looks, text) != text:
+            twins.append(table.numbers[row])
+    if twins:
+        n = len(twins)
+        notes.append(f"{plural(n, 'text')} {'looks' if n == 1 else 'look'} like an earlier one but {'is' if n == 1 else 'are'} written "
+                     f"with other characters (Unicode composition), and {'was' if n == 1 else 'were'} kept: "
+                     f"{_places(table.unit, twins)}.")
 
 
 def pair_columns(table: Table, text_a: str | None, text_b: str | None) -> tuple[str, str]:

@@ -22,11 +22,13 @@ from components.columns import (
     labels_of,
     note_blank_lines,
     note_repeats,
+    note_twins,
     pair_columns,
     texts_of,
 )
 from components.errors import DataError, shown
 from components.files import DEFAULT_LIMITS, ReadLimits, listed, plural, read_file, shown_path
+from components.hub_datasets import hub_rows, is_hub_name, parse
 from components.tables import Table, extension_of, read_table
 from components.types import Corpus, PairList
 
@@ -69,7 +71,8 @@ def load_corpus(name_or_path: str | Path, column: str | None = None, limits: Rea
     """The texts of a bundled corpus or of a file, in the file's order.
 
     Args:
-        name_or_path: one of ``bundled_names()``, or a .txt (one text a line), .csv, .tsv, .jsonl or .parquet.
+        name_or_path: one of ``bundled_names()``; a .txt (one text a line), .csv, .tsv, .jsonl or .parquet; or a column of a
+            Hugging Face dataset (see ``hub_datasets``), which is fetched.
         column: the column of the texts; None takes the only text column, or the only one called text, sentence or
             content in any case. (All columns of .csv and .tsv are text columns.)
         limits: what is refused as too large.
@@ -82,6 +85,8 @@ def load_corpus(name_or_path: str | Path, column: str | None = None, limits: Rea
         DataError: the file cannot be found or read, is malformed or too large, no column can be chosen, a cell is not
             a text, or fewer than two texts are left.
     """
+    if isinstance(name_or_path, str) and is_hub_name(name_or_path):
+        return _hub_corpus(name_or_path, column, limits, label_column)
     name, data, entry = _fetch(name_or_path, "corpus", limits)
     if entry is None:
         return read_corpus_bytes(name, data, column, limits, label_column)
@@ -129,6 +134,17 @@ def read_pairs_bytes(name: str, data: bytes, text_a: str | None = None, text_b: 
     """As ``load_pairs``, of a file in memory."""
     name = _displayed(name)
     return _pairs(name, read_table(name, data, _called(name), limits), text_a, text_b, label, limits)
+
+
+def _hub_corpus(name: str, column: str | None, limits: ReadLimits, label_column: str | None) -> Corpus:
+    if label_column is not None:
+        raise DataError("label column", "must be left out for a dataset of the hub", shown(label_column),
+                        "leave it out, or save a file")
+    chosen, cells, notes = hub_rows(name, column, limits)
+    argument = f"dataset {shown(name)}"
+    table = Table(argument, ".parquet", "row", (chosen,), (chosen,), range(1, len(cells) + 1), (), lambda _: cells)
+    found = _corpus(name, table, chosen, None, limits)
+    return Corpus(name, found.texts, notes=(*notes, *found.notes), source=f"Hugging Face dataset {parse(name).name}")
 
 
 def _called(name: str) -> str:
@@ -181,6 +197,7 @@ def _corpus(name: str, table: Table, column: str | None, label_column: str | Non
     labels = labels_of(table, label_column, limits) if label_column is not None else []
     result = tuple(text for text in texts if text is not None)
     note_repeats(table, result, kept, "text", notes)
+    note_twins(table, result, kept, notes)
     return Corpus(name, result, tuple(labels[i] for i in kept) if labels else (), label_column or "", tuple(notes),
                   source)
 

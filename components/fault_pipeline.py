@@ -143,15 +143,15 @@ def _named(progress: Progress, stage: str) -> Progress:
 
 def run_company(args: Mapping[str, Any], *, store: ResultStore, progress: Progress, cancelled: CancelEvent) -> str:
     """The worker's task; ``args`` as for ``run_pooling``."""
-    from components.retrieval_sets import load_retrieval_set
+    from components.inline_texts import set_of
 
-    return run_task(args, load_retrieval_set(args["set"]), PoolingOptions(**args["options"]), company_key, compute_company,
+    return run_task(args, set_of(args), PoolingOptions(**args["options"]), company_key, compute_company,
                     store=store, progress=progress, cancelled=cancelled)
 
 
 def run_chunks(args: Mapping[str, Any], *, store: ResultStore, progress: Progress, cancelled: CancelEvent) -> str:
     """The worker's task; ``args`` as for ``run_pooling``."""
-    from components.retrieval_sets import load_retrieval_set
+    from components.inline_texts import set_of
 
-    return run_task(args, load_retrieval_set(args["set"]), PoolingOptions(**args["options"]), chunks_key, compute_chunks,
+    return run_task(args, set_of(args), PoolingOptions(**args["options"]), chunks_key, compute_chunks,
                     store=store, progress=progress, cancelled=cancelled)

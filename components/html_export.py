@@ -84,7 +84,7 @@ class View:
         finding: the computed sentence (words); empty where there is none.
         notes: what to know before believing the numbers (words).
         about: what the file was made from: parameter -> value.
-        command: the command that makes it again.
+        command: the command that makes it again; empty where none does.
     """
 
     title: str
@@ -137,9 +137,10 @@ def html_page(view: View, *, assets: str | None = None, home: str = "") -> str:
                     + "".join(f"<p>{words(note)}</p>" for note in view.notes) + "</details>")
     rows = "".join(f"<tr><th scope=row>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>"
                    for name, value in view.about.items() if value)
-    body.append(f"<h2>What this was made from</h2><table class=about><tbody>{rows}</tbody></table>"
-                "<p>The command that makes this file again, with Poolscope installed:</p>"
-                f"<pre><code>{html.escape(view.command)}</code></pre>")
+    body.append(f"<h2>What this was made from</h2><table class=about><tbody>{rows}</tbody></table>")
+    if view.command:
+        body.append("<p>The command that makes this file again, with Poolscope installed:</p>"
+                    f"<pre><code>{html.escape(view.command)}</code></pre>")
     return document(f"{view.title} {view.of}", "\n".join(body), assets=assets, data=data)
 
 

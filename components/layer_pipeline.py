@@ -115,8 +115,7 @@ def _means(moments: TextMoments, options: LayerOptions, cancelled: CancelEvent |
 
 def run_layers(args: Mapping[str, Any], *, store: ResultStore, progress: Progress, cancelled: CancelEvent) -> str:
     """The worker's task: computes the layers that a page asked for and returns their key's digest; see ``run_pair_map``."""
-    from components.corpora import load_corpus
+    from components.inline_texts import corpus_of
 
-    corpus = load_corpus(args["corpus"], args.get("column"))
-    return run_task(args, corpus, LayerOptions(**args["options"]), layers_key, compute_layers, store=store, progress=progress,
-                    cancelled=cancelled)
+    return run_task(args, corpus_of(args), LayerOptions(**args["options"]), layers_key, compute_layers, store=store,
+                    progress=progress, cancelled=cancelled)

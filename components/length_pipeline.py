@@ -102,7 +102,7 @@ def compute_length_halves(corpus: Corpus, ref: ModelRef, options: LengthOptions,
 
 def run_length_halves(args: Mapping[str, Any], *, store: ResultStore, progress: Progress, cancelled: CancelEvent) -> str:
     """The worker's task; ``args`` as for ``run_pair_map``."""
-    from components.corpora import load_corpus
+    from components.inline_texts import corpus_of
 
-    return run_task(args, load_corpus(args["corpus"], args.get("column")), LengthOptions(**args["options"]), length_key,
+    return run_task(args, corpus_of(args), LengthOptions(**args["options"]), length_key,
                     compute_length_halves, store=store, progress=progress, cancelled=cancelled)

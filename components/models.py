@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,6 +29,8 @@ MODELS_DIR = Path(__file__).resolve().parent.parent / "data" / "models"
 DECLARED_DIR = MODELS_DIR.parent / "declared" / EMBEDDED
 """What the embedded model's files declare, without its weights: for servers of stored results, which have no torch."""
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.\-]*(/[A-Za-z0-9][\w.\-]*)?")
+MOST_ID = 96
+"""Characters of an id on the hub."""
 _TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "tokenizer.model", "spiece.model",
                     "sentencepiece.bpe.model")
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.ckpt")
@@ -119,13 +122,17 @@ def resolve_model(name: str, *, revision: str | None = None, download: bool = Fa
         return ModelRef(EMBEDDED, folder_digest(folder), folder, "embedded")
     if revision is None and name in bundled_models():
         return ModelRef(name, folder_digest(MODELS_DIR / name), MODELS_DIR / name, "bundled")
-    path = Path(name).expanduser()
-    if path.is_file():
+    try:
+        path = Path(name).expanduser()
+    except RuntimeError:  # the home of a user there is not
+        raise ModelError(f"model {shown(name)}", "must be a folder or a name", "a home folder of nobody",
+                         "check the spelling") from None
+    if os.path.isfile(path):  # os.path, since a name too long for a path is none
         raise ModelError(f"model {shown(name)}", "must be a folder or a name", "a file",
                          "name the folder that holds config.json")
-    if path.is_dir() or name.startswith((".", "/", "~")):
+    if os.path.isdir(path) or name.startswith((".", "/", "~")):
         return _resolve_folder(name, path, revision)
-    if not _HUB_ID.fullmatch(name) or ".." in name:
+    if not _HUB_ID.fullmatch(name) or ".." in name or len(name) > MOST_ID:
         raise ModelError("model", "must be a folder or an id like owner/name", shown(name),
                          f"check the spelling, or use {EMBEDDED}")
     return _resolve_hub(name, revision, download)

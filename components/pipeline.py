@@ -73,13 +73,13 @@ def compute_pair_map(corpus: Corpus, ref: ModelRef, options: PairOptions, *, sto
     seconds["encode"] = time.perf_counter() - start
     start = time.perf_counter()
     states = encoded.states[layer]
-    moments = text_moments(states, dtype=_factor_dtype(options), device=scan_device(encoder.device),
+    moments = text_moments(states, dtype=factor_dtype(options), device=scan_device(encoder.device),
                            names=corpus.texts)
     # Results must not depend on how they were computed: references use the same precision as the pairs.
     around = references(states, moments.norms, seed=options.seed, dtype=moments.factors.dtype)
     del states
     encoded.states.pop(layer)  # type: ignore[attr-defined]
-    arrays, meta = _scan(moments, options, threads, extra_sinks(moments) if extra_sinks else (), progress, cancelled)
+    arrays, meta = scan_moments(moments, options, threads, extra_sinks(moments) if extra_sinks else (), progress, cancelled)
     seconds["pairs"] = time.perf_counter() - start
     arrays |= {"n_tokens": moments.n_tokens, "spread": moments.spread, "norms": moments.norms}
     meta |= {"references": around.as_dict(), "n_layers": encoder.n_layers, "dim": encoder.dim,
@@ -89,8 +89,8 @@ def compute_pair_map(corpus: Corpus, ref: ModelRef, options: PairOptions, *, sto
     return store.put(key, arrays, meta, seconds)
 
 
-def _scan(moments: TextMoments, options: PairOptions, threads: int | None, extra: Sequence[Sink], progress: Progress,
-          cancelled: CancelEvent | None) -> tuple[dict[str, Any], dict[str, Any]]:
+def scan_moments(moments: TextMoments, options: PairOptions, threads: int | None, extra: Sequence[Sink], progress: Progress,
+                 cancelled: CancelEvent | None) -> tuple[dict[str, Any], dict[str, Any]]:
     """Every pair, kept or streamed, or the pairs of balanced cycles."""
     from components.pair_parts import n_pairs_of
     from components.pair_scan import scan_pairs
@@ -191,7 +191,8 @@ def _finite(values: Mapping[str, float]) -> dict[str, float]:
     return {name: float(value) for name, value in values.items() if np.isfinite(value)}
 
 
-def _factor_dtype(options: PairOptions) -> Any:
+def factor_dtype(options: PairOptions) -> Any:
+    """Of the covariance factors: float32 unless everything is to be float64."""
     import torch
 
     return torch.float64 if options.float64 else torch.float32
@@ -253,7 +254,7 @@ def compute_pair_list(pairs: PairList, ref: ModelRef, options: PairOptions, *, s
                                    progress=progress, cancelled=cancelled)
     seconds["encode"] = time.perf_counter() - start
     start = time.perf_counter()
-    moments = text_moments(encoded.states[layer], dtype=_factor_dtype(options), device=scan_device(encoder.device),
+    moments = text_moments(encoded.states[layer], dtype=factor_dtype(options), device=scan_device(encoder.device),
                            names=texts)
     a = np.array([number[text] for text in pairs.texts_a])
     b = np.array([number[text] for text in pairs.texts_b])
@@ -270,16 +271,15 @@ def run_pair_map(args: Mapping[str, Any], *, store: ResultStore, progress: Progr
     """The worker's task: computes the pair map that a page asked for and returns its key's digest.
 
     Args:
-        args: corpus (name or file), column, model, revision, options (of ``PairOptions``), device,
-            allow_remote_code, and digest: the key the page expects.
+        args: corpus (name or file) and column, or the texts themselves (see ``inline_texts``); model, revision, options
+            (of ``PairOptions``), device, allow_remote_code, and digest: the key the page expects.
 
     Raises:
         DataError: texts or model changed between the page's look and the worker's.
     """
-    from components.corpora import load_corpus
+    from components.inline_texts import corpus_of
 
-    corpus = load_corpus(args["corpus"], args.get("column"))
-    return run_task(args, corpus, PairOptions(**args["options"]), pair_map_key, compute_pair_map, store=store,
+    return run_task(args, corpus_of(args), PairOptions(**args["options"]), pair_map_key, compute_pair_map, store=store,
                     progress=progress, cancelled=cancelled)
 
 
@@ -291,11 +291,10 @@ def pair_list_key(pairs: PairList, ref: ModelRef, options: PairOptions) -> Resul
 
 
 def run_pair_list(args: Mapping[str, Any], *, store: ResultStore, progress: Progress, cancelled: CancelEvent) -> str:
-    """The worker's task: a bundled list of pairs under a model; ``args`` as for ``run_pair_map``."""
-    from components.corpora import load_pairs
+    """The worker's task: a list of pairs under a model; ``args`` as for ``run_pair_map``."""
+    from components.inline_texts import pairs_of
 
-    pairs = load_pairs(args["pairs"])
-    return run_task(args, pairs, PairOptions(**args["options"]), pair_list_key, compute_pair_list, store=store,
+    return run_task(args, pairs_of(args), PairOptions(**args["options"]), pair_list_key, compute_pair_list, store=store,
                     progress=progress, cancelled=cancelled)
 
 

@@ -71,7 +71,7 @@ def compute_pooled_umap(of: RetrievalSet, ref: ModelRef, options: PoolingOptions
 
 def run_pooled_umap(args: Mapping[str, Any], *, store: ResultStore, progress: Progress, cancelled: CancelEvent) -> str:
     """The worker's task; ``args`` as for ``run_pooling``."""
-    from components.retrieval_sets import load_retrieval_set
+    from components.inline_texts import set_of
 
-    return run_task(args, load_retrieval_set(args["set"]), PoolingOptions(**args["options"]), pooled_umap_key, compute_pooled_umap,
+    return run_task(args, set_of(args), PoolingOptions(**args["options"]), pooled_umap_key, compute_pooled_umap,
                     store=store, progress=progress, cancelled=cancelled)

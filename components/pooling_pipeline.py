@@ -217,9 +217,9 @@ def _finite(values: Mapping[str, float]) -> dict[str, float | None]:
 
 def run_pooling(args: Mapping[str, Any], *, store: ResultStore, progress: Progress, cancelled: CancelEvent) -> str:
     """The worker's task: measures the poolings that a page asked for; ``args`` as for ``run_pair_map``, the set as "set"."""
-    from components.retrieval_sets import load_retrieval_set
+    from components.inline_texts import set_of
 
-    return run_task(args, load_retrieval_set(args["set"]), PoolingOptions(**args["options"]), pooling_key, compute_pooling, store=store,
+    return run_task(args, set_of(args), PoolingOptions(**args["options"]), pooling_key, compute_pooling, store=store,
                     progress=progress, cancelled=cancelled)
 
 

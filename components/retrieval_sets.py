@@ -27,6 +27,12 @@ QUERIES, DOCUMENTS, QRELS = "queries", "documents", "qrels"
 _STEMS = {QUERIES: ("queries",), DOCUMENTS: ("documents", "corpus"), QRELS: ("qrels", "qrels/test")}
 _QUERY_ID, _DOCUMENT_ID = ("query_id", "query-id", "_id", "id"), ("document_id", "corpus-id", "doc_id", "_id", "id")
 _RELEVANCE, _TEXT = ("relevance", "score"), ("text", "sentence", "content")
+ROLES: Mapping[str, Mapping[str, tuple[str, tuple[str, ...]]]] = {
+    QUERIES: {"id": ("Query ids", _QUERY_ID), "text": ("Texts of queries", _TEXT)},
+    DOCUMENTS: {"id": ("Document ids", _DOCUMENT_ID), "text": ("Texts of documents", _TEXT)},
+    QRELS: {"query": ("Query ids judged", _QUERY_ID[:2]), "document": ("Document ids judged", _DOCUMENT_ID[:3]),
+            "relevance": ("Relevance", _RELEVANCE)}}
+"""File -> what its columns are for -> (words, names that are taken unless a column is chosen)."""
 _LABEL, _GROUP = ("domain", "label", "subject"), ("group",)
 _EXTENSIONS = (".csv", ".tsv", ".jsonl", ".parquet")
 
@@ -61,8 +67,14 @@ def _of_folder(folder: Path, name: str, limits: ReadLimits, source: str) -> Retr
 
 
 def read_retrieval_set(name: str, files: Mapping[str, tuple[str, bytes]], limits: ReadLimits = DEFAULT_LIMITS,
-                       source: str = "") -> RetrievalSet:
-    """As ``load_retrieval_set``, of files in memory: "queries", "documents" and "qrels" -> (file name, bytes)."""
+                       source: str = "", columns: Mapping[str, Mapping[str, str]] | None = None) -> RetrievalSet:
+    """As ``load_retrieval_set``, of files in memory: "queries", "documents" and "qrels" -> (file name, bytes).
+
+    Args:
+        columns: file -> what a column is for (see ``ROLES``) -> its name, where it is not one of the usual ones.
+    """
+    names = {part: {role: (columns[part][role],) if columns and role in columns.get(part, {}) else usual
+                    for role, (_, usual) in roles.items()} for part, roles in ROLES.items()}
     tables = {part: read_table(PurePath(file).name, data, f"{part} file {shown_path(PurePath(file).name)}", limits)
               for part, (file, data) in files.items()}
     for table in tables.values():
@@ -70,14 +82,14 @@ def read_retrieval_set(name: str, files: Mapping[str, tuple[str, bytes]], limits
         if table.extension == ".txt":
             raise DataError(table.argument, "must be a table with columns", "a .txt", "use a .csv, .tsv, .jsonl or .parquet")
     notes: list[str] = []
-    query_ids, queries, _, blank_queries = _texts(tables[QUERIES], _QUERY_ID, limits, notes)
-    document_ids, documents, kept, blank_documents = _texts(tables[DOCUMENTS], _DOCUMENT_ID, limits, notes)
+    query_ids, queries, _, blank_queries = _texts(tables[QUERIES], names[QUERIES], "query id", limits, notes)
+    document_ids, documents, kept, blank_documents = _texts(tables[DOCUMENTS], names[DOCUMENTS], "document id", limits, notes)
     if len(documents) < 2:
         raise DataError(tables[DOCUMENTS].argument, "must hold two documents or more, since retrieval ranks them",
                         plural(len(documents), "document"), "add documents")
-    judged = _judged(tables[QRELS], {q: i for i, q in enumerate(query_ids)}, {d: i for i, d in enumerate(document_ids)},
+    judged = _judged(tables[QRELS], names[QRELS], {q: i for i, q in enumerate(query_ids)}, {d: i for i, d in enumerate(document_ids)},
                      blank_queries | blank_documents, notes)
-    labels, groups = (_optional(tables[DOCUMENTS], names, kept) for names in (_LABEL, _GROUP))
+    labels, groups = (_optional(tables[DOCUMENTS], usual, kept) for usual in (_LABEL, _GROUP))
     found = RetrievalSet(name, tuple(query_ids), tuple(queries), tuple(document_ids), tuple(documents), judged, labels, groups,
                          (), source)
     without = len(queries) - len(found.answered)
@@ -90,11 +102,16 @@ def read_retrieval_set(name: str, files: Mapping[str, tuple[str, bytes]], limits
                         tuple(notes), source)
 
 
+def usual_column(table: Table, names: Sequence[str]) -> str | None:
+    """The first of these columns that a table has, in any case; None where it has none."""
+    named = {column.strip().casefold(): column for column in table.columns} | {column: column for column in table.columns}
+    return next((named[name] for name in names if name in named), None)
+
+
 def _column(table: Table, names: Sequence[str], what: str) -> str:
-    named = {column.strip().casefold(): column for column in table.columns}
-    for name in names:
-        if name in named:
-            return named[name]
+    found = usual_column(table, names)
+    if found is not None:
+        return found
     raise DataError(table.argument, f"must have a column {names[0]}", f"the columns {listed([shown(c) for c in table.columns])}",
                     f"name the column of {what} {names[0]}")
 
@@ -109,19 +126,19 @@ def _ids(table: Table, names: Sequence[str], what: str) -> list[str]:
     return ids
 
 
-def _texts(table: Table, id_names: Sequence[str], limits: ReadLimits,
+def _texts(table: Table, names: Mapping[str, Sequence[str]], what: str, limits: ReadLimits,
            notes: list[str]) -> tuple[list[str], list[str], list[int], set[str]]:
     """Ids and texts of the rows that hold a text, those rows, and the ids of the others."""
-    ids = _ids(table, id_names, id_names[0].replace("_", " "))
+    ids = _ids(table, names["id"], what)
     first: dict[str, int] = {}
     for number, one in zip(table.numbers, ids, strict=True):
         if one in first:
             raise DataError(table.at(number), "must have an id of its own", f"{shown(one)}, as in {table.unit} {first[one]}",
                             "rename or remove one of the two")
         first[one] = number
-    texts: list[str | None] = list(texts_of(table, _column(table, _TEXT, "texts"), limits, notes))
+    texts: list[str | None] = list(texts_of(table, _column(table, names["text"], "texts"), limits, notes))
     titles = [column for column in table.columns if column.strip().casefold() == "title"]
-    if titles and id_names is _DOCUMENT_ID:
+    if titles and what == "document id":
         texts = [" ".join(part for part in (title if isinstance(title, str) else "", text or "") if part.strip()) or None
                  for title, text in zip(table.cells(titles[0]), texts, strict=True)]
         notes.append(f"Each document is its {shown(titles[0])}, a space and its text, as BEIR joins them.")
@@ -130,12 +147,13 @@ def _texts(table: Table, id_names: Sequence[str], limits: ReadLimits,
             {ids[i] for i, text in enumerate(texts) if text is None})
 
 
-def _judged(table: Table, queries: Mapping[str, int], documents: Mapping[str, int], blank: set[str], notes: list[str]) -> IntArray:
-    query_ids, document_ids = _ids(table, _QUERY_ID[:2], "query id"), _ids(table, _DOCUMENT_ID[:3], "document id")
+def _judged(table: Table, names: Mapping[str, Sequence[str]], queries: Mapping[str, int], documents: Mapping[str, int],
+            blank: set[str], notes: list[str]) -> IntArray:
+    query_ids, document_ids = _ids(table, names["query"], "query id"), _ids(table, names["document"], "document id")
     found: dict[tuple[int, int], int] = {}
     skipped = repeated = 0
     for number, query, document, value in zip(table.numbers, query_ids, document_ids,
-                                              table.cells(_column(table, _RELEVANCE, "relevance")), strict=True):
+                                              table.cells(_column(table, names["relevance"], "relevance")), strict=True):
         for one, known, what in ((query, queries, QUERIES), (document, documents, DOCUMENTS)):
             if one not in known and one not in blank:
                 raise DataError(table.at(number), f"must name one of the {what}", f"{shown(one)}, which is none",

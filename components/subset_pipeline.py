@@ -41,10 +41,15 @@ class SubsetOptions:
 
 def subset_key(pair: PairList, ref: ModelRef, options: SubsetOptions) -> ResultKey:
     """The key under which it is stored; it holds the key of the tokens it is made of."""
+    return made_of_key(tokens_key(pair, ref, TokenOptions(options.prompt)), options)
+
+
+def made_of_key(tokens: ResultKey, options: SubsetOptions) -> ResultKey:
+    """The same of two texts' tokens, whether a model or their owner gave them."""
     seed = {"seed": options.seed} if options.what == UMAP else {}
-    return ResultKey(f"pair_{options.what}", pair.digest, ref.model_id, ref.revision, {
-        "tokens": tokens_key(pair, ref, TokenOptions(options.prompt)).digest, "layer": options.layer,
-        "kept_a": list(options.kept_a), "kept_b": list(options.kept_b), **seed}, SCHEMA)
+    return ResultKey(f"pair_{options.what}", tokens.corpus_digest, tokens.model_id, tokens.model_revision, {
+        "tokens": tokens.digest, "layer": options.layer, "kept_a": list(options.kept_a), "kept_b": list(options.kept_b), **seed},
+        SCHEMA)
 
 
 def compute_subset(pair: PairList, ref: ModelRef, options: SubsetOptions, *, store: ResultStore, device: str = "auto",
@@ -63,9 +68,19 @@ def compute_subset(pair: PairList, ref: ModelRef, options: SubsetOptions, *, sto
         return found
     tokens = compute_tokens(pair, ref, TokenOptions(options.prompt), store=store, device=device, allow_remote_code=allow_remote_code,
                             progress=progress, cancelled=cancelled)
+    return make_subset(key, tokens, options, store=store, progress=progress)
+
+
+def make_subset(key: ResultKey, tokens: StoredResult, options: SubsetOptions, *, store: ResultStore,
+                progress: Progress = no_progress) -> StoredResult:
+    """The same of two texts' stored tokens; stores it.
+
+    Raises:
+        DataError, StoreError: with a sentence.
+    """
     n, states = int(tokens.meta["n_a"]), tokens.arrays.get(f"layer_{options.layer}")
     if states is None:
-        raise DataError("layer", f"must be one of {ref.model_id}'s", str(options.layer), "choose another layer")
+        raise DataError("layer", f"must be one of {key.model_id}'s", str(options.layer), "choose another layer")
     sides = []
     for name, side, kept in (("A", states[:n], options.kept_a), ("B", states[n:], options.kept_b)):
         if not kept or min(kept) < 0 or max(kept) >= len(side):
@@ -89,6 +104,10 @@ def compute_subset(pair: PairList, ref: ModelRef, options: SubsetOptions, *, sto
 
 def run_subset(args: Mapping[str, Any], *, store: ResultStore, progress: Progress, cancelled: CancelEvent) -> str:
     """The worker's task; ``args`` as for ``run_tokens``, options as JSON."""
-    given = {**args["options"], "kept_a": tuple(args["options"]["kept_a"]), "kept_b": tuple(args["options"]["kept_b"])}
-    return run_task(args, one_pair(args["text_a"], args["text_b"]), SubsetOptions(**given), subset_key, compute_subset, store=store,
+    return run_task(args, one_pair(args["text_a"], args["text_b"]), options_of(args), subset_key, compute_subset, store=store,
                     progress=progress, cancelled=cancelled)
+
+
+def options_of(args: Mapping[str, Any]) -> SubsetOptions:
+    """The options of a task's arguments, which came as JSON."""
+    return SubsetOptions(**{**args["options"], "kept_a": tuple(args["options"]["kept_a"]), "kept_b": tuple(args["options"]["kept_b"])})

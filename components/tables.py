@@ -94,6 +94,8 @@ def read_table(name: str, data: bytes, argument: str, limits: ReadLimits) -> Tab
 
 
 def _check_columns(columns: Sequence[str], argument: str) -> None:
+    if len(columns) > MAX_COLUMNS:
+        raise DataError(argument, f"must have at most {MAX_COLUMNS:,} columns", f"{len(columns):,}", "keep the columns that are read")
     seen: set[str] = set()
     for name in columns:
         if name in seen:
@@ -195,6 +197,7 @@ def _read_jsonl(text: str, argument: str, limits: ReadLimits) -> Table:
         for name, value in row.items():
             kinds.setdefault(name, set()).add(type(value))
     text_columns = tuple(name for name, types in kinds.items() if str in types)
+    _check_columns(tuple(kinds), argument)
     return Table(argument, ".jsonl", "line", tuple(kinds), text_columns, numbers, blank,
                  lambda column: [row.get(column, MISSING) for row in rows])
 

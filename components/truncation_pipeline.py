@@ -259,8 +259,8 @@ def token_arrays(states: TokenStates, special: Sequence[Any], dims: Sequence[int
 
 def run_truncation(args: Mapping[str, Any], *, store: ResultStore, progress: Progress, cancelled: CancelEvent) -> str:
     """The worker's task: measures the cuts that a page asked for; ``args`` as for ``run_pair_map``, the set as "set"."""
-    from components.retrieval_sets import load_retrieval_set
+    from components.inline_texts import set_of
 
     options = TruncationOptions(**{**args["options"], "dims": tuple(args["options"]["dims"])})
-    return run_task(args, load_retrieval_set(args["set"]), options, truncation_key, compute_truncation, store=store,
+    return run_task(args, set_of(args), options, truncation_key, compute_truncation, store=store,
                     progress=progress, cancelled=cancelled)

@@ -133,7 +133,7 @@ def pair(
     at, special = _layer(layer), not no_special_tokens
     models, read = inputs.offer(_few(model or [USUAL_MODEL]), [texts], device)
     if text_a is not None and text_b is not None:
-        chosen = Chosen(pair_data.checked("A", text_a), pair_data.checked("B", text_b), "typed")
+        chosen = Chosen(pair_data.checked("A", text_a), pair_data.checked("B", text_b), "typed", own=True)
     elif item is not None:
         chosen = Chosen(*inputs.labelled_text(item))
     else:

@@ -12,6 +12,7 @@ import typer
 
 from app.settings import settings
 from components.errors import DataError
+from components.hub_datasets import is_hub_name
 from components.models import EMBEDDED, resolve_model
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,6 +33,9 @@ def serve(
         resolve_model(name, download=True)
         models.append(str(Path(name).resolve()) if Path(name).is_dir() else name)
     for file in texts or []:
+        if is_hub_name(str(file)):
+            files.append(str(file))
+            continue
         if not file.is_file():
             raise DataError("--texts", "must be a file", repr(str(file)), "check the path")
         files.append(str(file.resolve()))

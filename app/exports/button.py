@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
+from app import private
 from components.html_export import View, html_page
 
 LABEL = "This view as one HTML file"
@@ -20,5 +21,6 @@ def one_file(make: Callable[[], View], file_name: str, *, key: str) -> None:
         make: builds the view; called when the button is pressed.
         file_name: without its ending.
     """
-    st.download_button(LABEL, lambda: html_page(make()).encode("utf-8"), file_name=f"{file_name}.html", mime="text/html", help=HELP,
+    bound = private.bound(make)
+    st.download_button(LABEL, lambda: html_page(bound()).encode("utf-8"), file_name=f"{file_name}.html", mime="text/html", help=HELP,
                        on_click="ignore", key=key)

@@ -81,10 +81,10 @@ def map_of(texts: str, model: str, options: PairOptions, chosen: Filter, progres
 
 def labelled_pairs(settings: Sequence[tuple[str, PairOptions]], progress: Progress) -> list[Labelled | None]:
     """The bundled labelled pairs under each model and options."""
-    found, missing = map_data.labelled_of(settings)
+    found, missing = map_data.labelled_of(settings, resources.PAIRS)
     while missing is not None:
         compute(missing, progress)
-        found, missing = map_data.labelled_of(settings)
+        found, missing = map_data.labelled_of(settings, resources.PAIRS)
     return found
 
 
@@ -111,7 +111,7 @@ def plane(kind: str, quantity: str, labelled: bool) -> Plane:
     """The plane of the map, from the words that the page's menu has."""
     if kind == MEANS:
         one_of("--quantity", quantity, tuple(QUANTITIES))
-    return Plane(one_of("--plane", kind, PLANES), quantity, labelled)
+    return Plane(one_of("--plane", kind, PLANES), quantity, resources.PAIRS if labelled else "")
 
 
 def pair_filter(tokens: str | None, label: str | None, relation: str | None) -> Filter:

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from app import tables, widgets
 from app.exports.common import command, headline
 from app.map_data import Labelled, MapData, by_length, compare
+from app.resources import PAIRS
 from app.views import map_parts
 from app.views.map_comparison import ORDER, WORDS
 from app.views.map_controls import DENSITY, MEANS, RELATIONS, Plane
@@ -50,7 +51,7 @@ def map_view(sides: Sequence[MapData], plane: Plane, box: Box | None, labelled: 
              for order, side in zip(ORDER, sides, strict=False) for name, value in about(side, box).items()}
     return View(TITLE, f"{data.request.key.model_id}, {data.layer_in_words}, {data.corpus.name}", READING,
                 headline(map_parts.numbers(data)), parts, "" if data.filtered else map_finding(data.result), map_parts.notes(data),
-                made_from, _command(sides, plane, box, bool(any(labelled))))
+                made_from, _command(sides, plane, box, any(one.name == PAIRS for one in labelled if one)))
 
 
 def about(data: MapData, box: Box | None = None) -> dict[str, str]:
@@ -69,7 +70,8 @@ def _planes(sides: Sequence[MapData], plane: Plane, box: Box | None, labelled: S
     parts = []
     for side, over, order in zip(sides, labelled or (None, None), ORDER, strict=False):
         fig, alt = draw(side, plane, LIGHT, narrow=False, box=box, labelled=over, common=common)
-        parts.append(FigurePart(fig, alt, drawn_note(side, plane) + map_parts.caption(side), order if common else ""))
+        note = widgets.plain(over.note) if over else ""
+        parts.append(FigurePart(fig, alt, drawn_note(side, plane) + note + map_parts.caption(side), order if common else ""))
     return parts
 
 
@@ -84,6 +86,8 @@ def _pairs(data: MapData, box: Box | None) -> TablePart:
 
 def _command(sides: Sequence[MapData], plane: Plane, box: Box | None, labelled: bool) -> str:
     data, chosen = sides[0], sides[0].chosen
+    if any(side.given for side in sides):  # token states have a command of their own, which draws nothing
+        return ""
     key = data.request.key
     relation = next(name for name, what in RELATIONS.items() if what == chosen.relation)
     options: list[tuple[str, str | bool | None]] = [

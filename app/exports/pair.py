@@ -9,7 +9,7 @@ from app.exports.common import command, headline
 from app.pair_data import PLANES, TINTS, TokenPair
 from app.pair_references import Among, LengthHalves
 from app.views import pair_exports, pair_parts
-from app.views.pair_controls import TYPED, Texts
+from app.views.pair_controls import Texts
 from components.charts.layer_panels import layer_panels, layer_panels_alt
 from components.charts.style import LIGHT
 from components.charts.token_matrix import token_matrix, token_matrix_alt
@@ -45,17 +45,18 @@ def pair_view(pair: TokenPair, layer: Layer, texts: Texts, shown: Projection | N
     tokens = pair_tables.token_table(pair, layer, shown)
     parts.append(TablePart("Tokens", tokens, len(tokens), "An effect is the number with the token minus the number without it, "
                            f"computed again from the states that are left. {made}"))
-    panels, axis = pair_data.by_layer(models)
-    named = ", ".join(f"{widgets.plain(one.model)} (revision {one.revision})" for one in models)
-    parts.append(FigurePart(layer_panels(panels, LIGHT, axis=axis), layer_panels_alt(panels),
-                            f"{named}; layer 0 is the embedding output.", "Through the layers"))
+    if not pair.given:
+        panels, axis = pair_data.by_layer(models)
+        named = ", ".join(f"{widgets.plain(one.model)} (revision {one.revision})" for one in models)
+        parts.append(FigurePart(layer_panels(panels, LIGHT, axis=axis), layer_panels_alt(panels),
+                                f"{named}; layer 0 is the embedding output.", "Through the layers"))
     numbers = pair_references.number_table(pair, layer, among)
     parts.append(TablePart("Every number", numbers, len(numbers), "Shares are of the corpus's pairs with a smaller value; empty "
                            "where its map is not stored."))
     cosines = pair.cosines(layer)
     parts.append(FigurePart(token_matrix(cosines, pair.kept_tokens, LIGHT, label="Cosine", centred=True),
                             token_matrix_alt(cosines, pair.kept_tokens, label="Cosine"), made, "Cosines token by token"))
-    return View(TITLE, f"{pair.model}, {pair_parts.layer_words(layer)}, {texts.source}", READING,
+    return View(TITLE, f"{pair.model}, {pair_parts.where(pair, layer)}, {texts.source}", READING,
                 headline((*one, "") for one in pair_parts.numbers_of(pair, layer, among)), parts,
                 widgets.plain(_finding(pair, layer, corpus_name)), pair_parts.rests_on(pair), pair_exports.about(pair, layer, texts),
                 _command(pair, layer, texts, shown, tint, models, corpus_name))
@@ -69,9 +70,11 @@ def _finding(pair: TokenPair, layer: Layer, corpus_name: str) -> str:
 
 def _command(pair: TokenPair, layer: Layer, texts: Texts, shown: Projection | None, tint: str, models: Sequence[TokenPair],
              corpus_name: str) -> str:
+    if pair.given:
+        return ""
     if texts.rows is not None:
         which = [("--a", str(texts.rows[0])), ("--b", str(texts.rows[1]))]
-    elif texts.source == TYPED.lower():
+    elif texts.own:  # typed, or of a list that no command knows
         which = [("--text-a", texts.a), ("--text-b", texts.b)]
     else:
         listed = results.listed("pairs")

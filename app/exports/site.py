@@ -125,7 +125,7 @@ def _there(load: Callable[[], Found | Request], compute: Progress | None) -> Fou
 
 def _map(corpus: str, name: str, compute: Progress | None) -> View | None:
     data = _there(lambda: map_data.load(corpus, name, PairOptions()), compute)
-    return map_view([data], Plane(DENSITY, "", False), None, []) if data else None
+    return map_view([data], Plane(DENSITY, "", ""), None, []) if data else None
 
 
 def _layers(corpus: str, name: str, compute: Progress | None) -> View | None:

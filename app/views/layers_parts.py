@@ -8,7 +8,7 @@ from functools import partial
 import plotly.graph_objects as go
 import streamlit as st
 
-from app import layer_data, links, navigation, resources, state, tables, viewport, widgets
+from app import layer_data, links, resources, state, tables, viewport, widgets
 from app.exports import button
 from app.figure_files import figure_files, file_word
 from app.layer_data import MAIN, MORE, TITLES, Layers
@@ -135,10 +135,8 @@ def at_layer(data: Layers, quantity: str, layer: Layer, theme: ChartTheme) -> No
     if rows and rows[0] < len(table):
         chosen, ends = int(table["row"].iloc[rows[0]]), (int(table["row"].iloc[0]), int(table["row"].iloc[-1]))
         st.text(data.corpus.texts[chosen])
-        at = {"a": (chosen, state.ROW_A), "b": (ends[rows[0] < len(table) / 2], state.ROW_B)}
-        if at["a"][0] != at["b"][0]:
-            navigation.link("pair", "Open this text in Pair",
-                            widgets.chosen() | {key: str(row) for key, (row, usual) in at.items() if row != usual})
+        if (other := ends[rows[0] < len(table) / 2]) != chosen:
+            widgets.open_pair("Open this text in Pair", chosen, other)
 
 
 def heads(data: Layers, theme: ChartTheme) -> None:
@@ -196,7 +194,8 @@ def notes(data: Layers) -> list[str]:
         "**Mean token cosine** includes each token with itself, as in the paper; the headline leaves these out.",
         "**Each model was checked** on its first texts: attention's output equals the sum over heads computed from the weights, "
         "and the block's output follows from Y, both within 1e-4. Where that fails, λ, r and C are not shown."]
-    lines += [widgets.plain(note) for one in data.models for note in (*one.curves.meta["notes"], *one.curves.meta["model_notes"])]
+    lines += [widgets.plain(note) for one in data.models
+              for note in dict.fromkeys((*data.corpus.notes, *one.curves.meta["notes"], *one.curves.meta["model_notes"]))]
     return lines
 
 

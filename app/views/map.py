@@ -2,18 +2,16 @@
 
 import streamlit as st
 
-from app import map_data, results, state, theme, viewport, widgets
+from app import map_data, results, state, theme, uploads, viewport, widgets
 from app.views import map_comparison, map_controls, map_exports, map_parts
 from components.findings import map_finding
-from components.pair_map import PairOptions
 
 st.title("How much of what the covariances say does the mean lose?")
 st.caption("Each pair of texts is a point. Left: the means agree. Up: the token clouds differ. What the mean hides, high "
            "SOCM, lies in the upper left.")
 
 with widgets.sentences():
-    corpus_name, model_name = widgets.choose_corpus(), widgets.choose_model()
-    options = PairOptions(layer=widgets.choose_layer(model_name), special_tokens=widgets.choose_special())
+    corpus_name, model_name, options = widgets.choose_setting()
     whole = map_data.load(corpus_name, model_name, options)
     second = map_controls.compared(corpus_name, model_name, options)
     other = map_data.load(*second) if second else None
@@ -23,7 +21,7 @@ if not isinstance(whole, map_data.MapData):
     st.stop()
 
 with widgets.sentences():
-    plane = map_controls.plane(whole.corpus)
+    plane = map_controls.plane(whole)
     chosen = map_controls.pair_filter(whole.result, whole.corpus)
     data = map_data.apply(whole, chosen)
 
@@ -39,7 +37,8 @@ if second and isinstance(other, map_data.MapData):
         st.info("No pair of the second setting is left: widen the filters in the sidebar.")
         with_second = None
 settings = [(model_name, options), second[1:]] if second and with_second else [(model_name, options)]
-over, missing = map_data.labelled_of(settings if plane.labelled else [])
+with_labels = plane.labelled if all(model != uploads.OWN_STATES for model, _ in settings) else ""
+over, missing = map_data.labelled_of(settings if with_labels else [], with_labels)
 if missing:
     widgets.compute_or_wait(missing, height=180)
 if isinstance(other, results.Request):

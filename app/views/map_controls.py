@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from app import resources, widgets
+from app import resources, uploads, widgets
+from app.map_data import MapData
 from components.pair_map import PairMap, PairOptions
 from components.pair_selection import ALL, DIFFERENT, SAME, Filter
 from components.types import Corpus
@@ -21,25 +22,31 @@ NOTHING = "nothing"
 
 @dataclass(frozen=True)
 class Plane:
-    """What the plane shows; ``quantity`` is one of ``QUANTITIES``' words."""
+    """What the plane shows; ``quantity`` is one of ``QUANTITIES``' words, ``labelled`` the list of pairs over it, or empty."""
 
     kind: str
     quantity: str
-    labelled: bool
+    labelled: str
 
 
-def plane(corpus: Corpus) -> Plane:
-    """Which plane to draw, of which quantity, and whether with the labelled pairs over it."""
-    side = st.sidebar
+def plane(data: MapData) -> Plane:
+    """Which plane to draw, of which quantity, and whether with labelled pairs over it, for which a model is needed."""
+    side, corpus = st.sidebar, data.corpus
     kind = str(side.radio("Plane shows", PLANES, key="plane", bind="query-params"))
     quantity = "Tokens of the shorter text"
     if kind == MEANS:
         there = [name for name, what in QUANTITIES.items() if corpus.labels or what != "same_label"]
         quantity = str(side.selectbox("Quantity", there, key="quantity", bind="query-params"))
+    if data.given:
+        return Plane(kind, quantity, "")
     labelled = bool(side.toggle("Labelled pairs", key="labelled", bind="query-params",
                                 help="200 pairs that come with Poolscope, drawn over the map by their label: paraphrases, "
-                                     "negations, role swaps, translations ..."))
-    return Plane(kind, quantity, labelled)
+                                     "negations, role swaps, translations ... Pairs of your own come from the page Your data."))
+    lists = resources.pair_list_names()
+    chosen = lists[0]
+    if labelled and len(lists) > 1:
+        chosen = widgets.pick("Pairs over the map", lists, key="over_map", index=len(lists) - 1)
+    return Plane(kind, quantity, chosen if labelled else "")
 
 
 def pair_filter(result: PairMap, corpus: Corpus) -> Filter:
@@ -54,8 +61,11 @@ def pair_filter(result: PairMap, corpus: Corpus) -> Filter:
     if corpus.labels:
         name = corpus.label_name or "label"
         any_label = f"any {name}"
-        picked = side.selectbox(name.capitalize(), [any_label, *sorted(set(corpus.labels))], key="label",
-                                bind="query-params")
+        menu = [any_label, *sorted(set(corpus.labels))]
+        if corpus.name in uploads.own():  # the visitor's own labels are in no link
+            picked = side.selectbox(widgets.plain(name.capitalize()), menu, key="own_label")
+        else:
+            picked = side.selectbox(widgets.plain(name.capitalize()), menu, key="label", bind="query-params")
         label = None if picked == any_label else str(picked)
         if label is None:
             relation = RELATIONS[str(side.selectbox("Pairs", list(RELATIONS), key="relation", bind="query-params"))]
@@ -67,13 +77,15 @@ def compared(corpus_name: str, model_name: str, options: PairOptions) -> tuple[s
     side = st.sidebar
     if not side.toggle("Compare", key="compare", bind="query-params", help="A second map on the same axes."):
         return None
-    corpora, models = list(resources.corpus_files()), list(resources.model_names())
-    other_corpus = str(side.selectbox("Texts, second", corpora, index=corpora.index(corpus_name), key="vs_corpus",
-                                      bind="query-params"))
-    other_model = str(side.selectbox("Model, second", models, index=models.index(model_name), key="vs_model",
-                                     bind="query-params"))
-    layer = widgets.choose_layer(other_model, key="vs_layer", label="Layer, second")
-    other = PairOptions(layer=layer, special_tokens=options.special_tokens)
+    corpora, models = resources.corpus_names(), list(resources.model_names())
+    other_corpus = widgets.pick("Texts, second", corpora, key="vs_corpus", index=corpora.index(corpus_name))
+    if uploads.is_states(other_corpus):
+        other_model, other = uploads.OWN_STATES, PairOptions()
+    else:
+        at = models.index(model_name) if model_name in models else 0
+        other_model = str(side.selectbox("Model, second", models, index=at, key="vs_model", bind="query-params"))
+        layer = widgets.choose_layer(other_model, key="vs_layer", label="Layer, second")
+        other = PairOptions(layer=layer, special_tokens=options.special_tokens)
     if (other_corpus, other_model, other) == (corpus_name, model_name, options):
         side.caption("The second setting is the first one: change texts, model or layer.")
         return None

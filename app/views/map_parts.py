@@ -6,7 +6,7 @@ from functools import partial
 
 import streamlit as st
 
-from app import navigation, resources, state, tables, viewport, widgets
+from app import resources, state, tables, viewport, widgets
 from app.map_data import Labelled, MapData, by_length
 from app.views.map_controls import Plane
 from app.views.map_figures import CHART, draw, drawn_note
@@ -52,19 +52,22 @@ def figure(data: MapData, plane: Plane, theme: ChartTheme, labelled: Labelled | 
     # Keys of their own: a figure that changes its form under one key would keep the other form's zoom.
     key = "narrow" if narrow else "wide"
     with st.container(key=key):
-        drawn, alt = resources.made_once(data.signature(plane, theme.name, narrow, state.box(), labelled is not None),
+        drawn, alt = resources.made_once(data.signature(plane, theme.name, narrow, state.box(), labelled.name if labelled else ""),
                                      partial(draw, data, plane, theme, narrow=narrow, box=state.box(), labelled=labelled))
         name = f"map_{key}"
         # On a phone the tools would lie over the plane.
         config = {**CHART, "displayModeBar": False} if narrow else CHART
         st.plotly_chart(drawn, theme=None, key=name, alt=alt, config=config, selection_mode="box",
                         on_select=partial(state.keep_box, name))
-    st.caption(drawn_note(data, plane) + caption(data))
+    st.caption(drawn_note(data, plane) + (widgets.plain(labelled.note) if labelled else "") + caption(data))
 
 
 def caption(data: MapData) -> str:
     """What the figure is made of: texts, pairs, model, revision, layer, tokens, and what was cut or unknown."""
     meta = data.result.meta
+    if data.given:
+        return (f"{widgets.plain(data.corpus.name)}: {data.result.n_texts:,} texts, {data.pairs_in_words}; token states as given "
+                f"({meta['dim']:,} dims, digest {data.revision}).")
     parts = [f"{widgets.plain(data.corpus.name)}: {data.result.n_texts:,} texts, {data.pairs_in_words}",
              f"{widgets.plain(data.request.key.model_id)} (revision {data.revision}), {data.layer_in_words}",
              data.special_in_words,
@@ -113,9 +116,7 @@ def selection(data: MapData, compared: bool) -> None:
             column.caption(f"Text {name}, {row[f'tokens {name}']} tokens")
             # Not markdown: Streamlit turns addresses and icon names in it into links and icons, escaped or not.
             column.text(row[f"text {name}"])
-        rows_of = {"a": (int(row["row A"]), state.ROW_A), "b": (int(row["row B"]), state.ROW_B)}
-        navigation.link("pair", "Open this pair",
-                        widgets.chosen() | {key: str(number) for key, (number, usual) in rows_of.items() if number != usual})
+        widgets.open_pair("Open this pair", int(row["row A"]), int(row["row B"]))
 
 
 def box_by_numbers(data: MapData) -> None:
@@ -182,6 +183,6 @@ def notes(data: MapData) -> list[str]:
             f"{caption_number(around.unrelated.value)} (estimated from {around.unrelated.n} "
             f"{around.unrelated.of}); most of that comes from shorter means: median length "
             f"{caption_number(around.unrelated_norm)} against {caption_number(around.norm)}.")
-    lines += [widgets.plain(line) for line in (*around.missing, *result.meta["notes"],
-                                                 *result.meta.get("model_notes", ()))]
+    lines += [widgets.plain(line) for line in dict.fromkeys((*around.missing, *data.corpus.notes, *result.meta["notes"],
+                                                             *result.meta.get("model_notes", ())))]
     return lines

@@ -7,7 +7,7 @@ from functools import partial
 
 import streamlit as st
 
-from app import pair_data, pair_settings, resources, state, viewport, widgets
+from app import pair_data, pair_settings, state, viewport, widgets
 from app.pair_data import LINEAR, TokenPair
 from app.pair_settings import Shown
 from app.results import Request
@@ -41,8 +41,8 @@ def through_layers(shown: Sequence[Shown], theme: ChartTheme) -> None:
     relative = axis != "Layer"
     with st.container(key="pair_layers"):
         narrow, chosen = viewport.is_narrow(), at / last if relative else at
-        drawn = resources.made_once(repr((*(pair.signature() for pair in models), "layers", theme.name, narrow, chosen)),
-                                    lambda: layer_panels(panels, theme, axis=axis, chosen=chosen, narrow=narrow))
+        drawn = models[0].once(repr((*(pair.signature() for pair in models), "layers", theme.name, narrow, chosen)),
+                               lambda: layer_panels(panels, theme, axis=axis, chosen=chosen, narrow=narrow))
         st.plotly_chart(drawn, theme=None, key="through", alt=layer_panels_alt(panels), config=CHART, selection_mode="points",
                         on_select=partial(state.keep_layer, "through", partial(_own_layer, models)))
     named = ", ".join(f"{widgets.plain(pair.model)} (revision {pair.revision})" for pair in models)

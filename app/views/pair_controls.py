@@ -7,9 +7,10 @@ from functools import partial
 
 import streamlit as st
 
-from app import pair_data, pair_settings, resources, results, state, widgets
+from app import pair_data, pair_settings, resources, results, state, uploads, widgets
 from app.pair_data import MOST_CHARS, Switches, TokenPair, checked
 from app.pair_settings import MOST_PINNED, Setting
+from app.results import Request
 from components.types import Layer
 
 ROWS, LABELLED, TYPED = SOURCES = ("Rows of the corpus", "Labelled pairs", "Typed")
@@ -23,12 +24,13 @@ WITHOUT = ("without_a", "without_b")
 
 @dataclass(frozen=True)
 class Texts:
-    """The two texts, where they come from, and their rows where they are a corpus's."""
+    """The two texts, where they come from, their rows where they are a corpus's, and whether they are the visitor's."""
 
     a: str
     b: str
     source: str
     rows: tuple[int, int] | None = None
+    own: bool = False
 
     @property
     def same(self) -> bool:
@@ -42,23 +44,26 @@ def choose_texts(corpus_name: str) -> Texts:
         DataError: a text in a link that is too long.
     """
     side = st.sidebar
-    source = str(side.radio("Texts from", SOURCES, key="from", bind="query-params"))
+    source = ROWS if uploads.is_states(corpus_name) else str(side.radio("Texts from", SOURCES, key="from", bind="query-params"))
     if source == ROWS:
         corpus = resources.corpus(corpus_name)
         last = len(corpus.texts) - 1
         a = widgets.choose_row("Row of text A", last, min(state.ROW_A, last), key="a")
         b = widgets.choose_row("Row of text B", last, min(state.ROW_B, last), key="b")
-        return Texts(corpus.texts[a], corpus.texts[b], f"row {a} and row {b}", (a, b))
+        return Texts(corpus.texts[a], corpus.texts[b], f"row {a} and row {b}", (a, b), corpus_name in uploads.own())
     if source == LABELLED:
-        listed = results.listed("pairs")
+        lists = resources.pair_list_names()
+        name = widgets.pick("List of pairs", lists, key="list", index=len(lists) - 1) if len(lists) > 1 else lists[0]
+        listed = results.listed(name)
         item = widgets.choose_row("Labelled pair", len(listed.texts_a) - 1, 0, key="item")
-        return Texts(listed.texts_a[item], listed.texts_b[item], listed.labels[item])
+        return Texts(listed.texts_a[item], listed.texts_b[item], listed.labels[item] if listed.labels else f"pair {item}",
+                     own=name in uploads.own())
     linked = [checked(name, st.query_params[key]) if key in st.query_params else usual
               for name, key, usual in zip("AB", LINKED, (TYPED_A, TYPED_B), strict=True)]
     a_text = side.text_area("Text A", linked[0], key="typed_a", max_chars=MOST_CHARS)
     b_text = side.text_area("Text B", linked[1], key="typed_b", max_chars=MOST_CHARS)
     share = side.toggle("Put both into the link", value=LINKED[0] in st.query_params, key="share_typed",
-                        help="Off, what you type is in no link. It is computed and kept on this server only.")
+                        help="Off, what you type is in no link. It is computed on this server and kept with your session.")
     if share and len(a_text) + len(b_text) <= MOST_IN_A_LINK:
         st.query_params.update(dict(zip(LINKED, (a_text, b_text), strict=True)))
     else:
@@ -66,21 +71,26 @@ def choose_texts(corpus_name: str) -> Texts:
             st.query_params.pop(key, None)
         if share:
             side.caption(f"Together they are {len(a_text) + len(b_text):,} characters; a link holds {MOST_IN_A_LINK:,}.")
-    return Texts(a_text, b_text, "typed")
+    return Texts(a_text, b_text, TYPED.lower(), own=True)
 
 
-def switches(special: bool, texts: Texts, model_name: str) -> Switches:
-    """Punctuation and single tokens can be switched off; everything follows.
+def load(texts: Texts, corpus_name: str, model_name: str, special: bool) -> TokenPair | Request:
+    """The tokens of both texts, without those that the sidebar switches off; or the request to start.
 
     Raises:
         DataError, ModelError: with a sentence for the page.
     """
+    def loaded(chosen: Switches) -> TokenPair | Request:
+        if uploads.is_states(corpus_name) and texts.rows:
+            return pair_data.load_states(corpus_name, *texts.rows, chosen)
+        return pair_data.load(texts.a, texts.b, model_name, chosen, own=texts.own)
+
     punctuation = bool(st.sidebar.toggle("Punctuation", value=True, key="punctuation", bind="query-params"))
-    bare = pair_data.load(texts.a, texts.b, model_name, Switches(special, punctuation))
+    bare = loaded(Switches(special, punctuation))
     if not isinstance(bare, TokenPair):
-        return Switches(special, punctuation)
+        return bare
     one, other = (_without(k, bare.tokens[k]) for k in (0, 1))
-    return Switches(special, punctuation, (one, other))
+    return loaded(Switches(special, punctuation, (one, other)))
 
 
 def _without(text: int, words: list[str]) -> frozenset[int]:

@@ -40,7 +40,8 @@ def edited(texts: Texts, model_name: str, pair: TokenPair, layer: Layer) -> None
             st.caption("Change a word in either text to see what becomes of the numbers. What you type here is in no link.")
             return
         try:
-            after, before = (pair_data.load(*version, model_name, bare) for version in ((a, b), (texts.a, texts.b)))
+            after, before = (pair_data.load(*version, model_name, bare, own=own)
+                             for version, own in (((a, b), True), ((texts.a, texts.b), texts.own)))
             if isinstance(after, Request) or isinstance(before, Request):
                 widgets.compute_or_wait(after if isinstance(after, Request) else pair.request, height=160)
                 return
@@ -53,7 +54,7 @@ def _start(keys: tuple[str, ...], model_name: str, switches: Switches) -> None:
     """Callback: the changed texts are computed at once, since the button asked for it."""
     a, b = (str(st.session_state[key]) for key in keys)
     try:
-        found = pair_data.load(a, b, model_name, switches)
+        found = pair_data.load(a, b, model_name, switches, own=True)
         if isinstance(found, Request):
             results.start_and_wait(found, state.watcher(), PATIENCE)
     except PoolscopeError as error:

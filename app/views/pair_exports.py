@@ -18,7 +18,7 @@ from app.pair_references import Among
 from app.pair_settings import Shown
 from app.views.pair_beside import models_of
 from app.views.pair_controls import TYPED, Texts
-from app.views.pair_parts import layer_words
+from app.views.pair_parts import where
 from components.charts.layer_panels import layer_panels
 from components.charts.style import LIGHT
 from components.charts.titles import add_title
@@ -44,8 +44,8 @@ def exports(pair: TokenPair, layer: Layer, texts: Texts, shown: Projection | Non
                          key=f"export_pair_{label.lower().replace(' ', '_')}")
         for label, make in (("Tokens", partial(pair_tables.token_table, pair, layer, shown)),
                             ("Numbers", partial(pair_references.number_table, pair, layer, among)),
-                            ("By layer", partial(pair_tables.layer_table, models_of(beside))),
-                            ("Settings", partial(pair_settings.table, beside))):
+                            *(() if pair.given else (("By layer", partial(pair_tables.layer_table, models_of(beside))),
+                                                     ("Settings", partial(pair_settings.table, beside))))):
             tables.table_files(make, label, f"{name}-{label.lower().replace(' ', '-')}", said,
                                key=f"export_pair_table_{label.lower().replace(' ', '_')}")
         button.one_file(view, name, key="export_pair_html")
@@ -59,8 +59,9 @@ def figures(pair: TokenPair, layer: Layer, shown: Projection | None, tint: str,
     if shown is not None and effects is not None:
         found["Plane"] = (token_plane(shown, pair.kept_tokens, effects, LIGHT, effect_label=tint.lower(), places=pair.kept,
                                       marked=state.token()), f"Tokens of two texts, plane: {shown.name}")
-    panels, axis = pair_data.by_layer(models_of(beside))
-    found["Layers"] = layer_panels(panels, LIGHT, axis=axis), "Two texts through the layers"
+    if not pair.given:
+        panels, axis = pair_data.by_layer(models_of(beside))
+        found["Layers"] = layer_panels(panels, LIGHT, axis=axis), "Two texts through the layers"
     cosines = token_matrix(pair.cosines(layer), pair.kept_tokens, LIGHT, label="Cosine", centred=True)
     found["Cosines"] = cosines, "Cosines token by token"
     plan = pair.plan(layer)
@@ -83,7 +84,7 @@ def about(pair: TokenPair, layer: Layer, texts: Texts) -> dict[str, str]:
 def described(fig: go.Figure, what: str, pair: TokenPair, layer: Layer, texts: Texts, said: dict[str, str]) -> go.Figure:
     """The figure with a title that names what it is made of, and the same in full in ``layout.meta``."""
     counts = " and ".join(f"{len(at)} of {len(words)}" for at, words in zip(pair.kept, pair.tokens, strict=True))
-    add_title(fig, f"{what}: {pair.model}, {layer_words(layer)}",
+    add_title(fig, f"{what}: {pair.model}, {where(pair, layer)}",
               f"“{_short(texts.a)}” and “{_short(texts.b)}” ({counts} tokens, texts digest {said['texts digest'][:10]}); model "
               f"revision {pair.revision}; Poolscope {said['poolscope']}", LIGHT)
     fig.layout.meta = {**(fig.layout.meta or {}), **said}

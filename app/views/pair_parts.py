@@ -6,7 +6,7 @@ from functools import partial
 
 import streamlit as st
 
-from app import pair_data, pair_references, resources, state, token_buttons, viewport, widgets
+from app import pair_data, pair_references, state, token_buttons, viewport, widgets
 from app.map_data import MapData
 from app.pair_data import PLANES, TINTS, TokenPair
 from app.pair_references import Among, LengthHalves
@@ -25,7 +25,8 @@ CHART = {"displaylogo": False, "displayModeBar": False}
 
 def show_texts(texts: Texts) -> None:
     for column, name, text in zip(st.columns(2), "AB", (texts.a, texts.b), strict=True):
-        column.caption(f"Text {name}" + (f", row {texts.rows['AB'.index(name)]}" if texts.rows else f" ({texts.source})"))
+        whence = f", row {texts.rows['AB'.index(name)]}" if texts.rows else f" ({widgets.plain(texts.source)})"
+        column.caption(f"Text {name}{whence}")
         column.text(text)
 
 
@@ -69,7 +70,7 @@ def made_of(pair: TokenPair, layer: Layer, among: Among | None) -> str:
     of = [f"{len(at)} of {len(words)} tokens" for at, words in zip(pair.kept, pair.tokens, strict=True)]
     alike = f" Pairs of like length: both texts of {widgets.plain(among.data.corpus.name)} within a quarter of these counts." \
         if among else ""
-    return (f"{widgets.plain(pair.model)} (revision {pair.revision}), {layer_words(layer)}; text A with {of[0]}, text B with "
+    return (f"{widgets.plain(pair.model)} (revision {pair.revision}), {where(pair, layer)}; text A with {of[0]}, text B with "
             f"{of[1]}; $d_\\mu$ + $d_\\Sigma$ = {caption_number(pair.numbers(layer).distance)}, a quarter of the squared 2-Wasserstein "
             f"distance.{alike}")
 
@@ -83,6 +84,11 @@ def _numbers(rows: list[tuple[str, float | None, str]]) -> None:
     with st.container(key="headline"):
         for column, (label, value, below) in zip(st.columns(4), rows, strict=True):
             widgets.number(column, label, pair_data.rounded(value), below, helps[label])
+
+
+def where(pair: TokenPair, layer: Layer) -> str:
+    """Which states these are, in words."""
+    return "token states as given" if pair.given else layer_words(layer)
 
 
 def layer_words(layer: Layer) -> str:
@@ -99,7 +105,7 @@ def plane(pair: TokenPair, layer: Layer, theme: ChartTheme) -> Projection | None
     shares = pair.effects(layer, "spread")
     assert shares is not None
     narrow, marked = viewport.is_narrow(), state.token()
-    drawn = resources.made_once(pair.signature("plane", layer, name, theme.name, narrow, marked), lambda: token_plane(
+    drawn = pair.once(pair.signature("plane", layer, name, theme.name, narrow, marked), lambda: token_plane(
         found, pair.kept_tokens, shares, theme, effect_label="share of the spread", places=pair.kept, marked=marked, narrow=narrow))
     key = f"plane_of_tokens_{PLANES.index(name)}"
     with st.container(key="token_plane"):
@@ -111,7 +117,7 @@ def plane(pair: TokenPair, layer: Layer, theme: ChartTheme) -> Projection | None
 
 def plane_caption(pair: TokenPair, layer: Layer, found: Projection) -> str:
     """What the plane of tokens shows, and how far it can be trusted."""
-    made = f"{widgets.plain(pair.model)}, {layer_words(layer)}, {sum(map(len, pair.kept))} tokens."
+    made = f"{widgets.plain(pair.model)}, {where(pair, layer)}, {sum(map(len, pair.kept))} tokens."
     if found.share is None:
         return (f"{widgets.plain(pair.umap_words(layer))}. Neighbours are put together; distances on it mean little and its axes "
                 f"nothing, so there are no means and no ellipses. {made}")
@@ -213,7 +219,7 @@ def matrices(pair: TokenPair, layer: Layer, theme: ChartTheme) -> None:
         st.plotly_chart(token_matrix(moved, pair.kept_tokens, theme, label="Share moved", centred=False, narrow=narrow), theme=None,
                         key="plan", alt=token_matrix_alt(moved, pair.kept_tokens, label="Share moved"), config=CHART)
         st.caption("Which token moves where: the exact optimal transport plan between the two clouds at the least squared distance, as "
-                   f"the share of each token of text A that goes to each of text B. {widgets.plain(pair.model)}, {layer_words(layer)}, "
+                   f"the share of each token of text A that goes to each of text B. {widgets.plain(pair.model)}, {where(pair, layer)}, "
                    f"{len(plan)} and {plan.shape[1]} tokens.")
 
 
@@ -225,11 +231,12 @@ def every_number(pair: TokenPair, layer: Layer, among: Among | None) -> None:
         share = st.column_config.NumberColumn(format="percent")
         st.dataframe(pair_references.number_table(pair, layer, among), hide_index=True, key="every_number", column_config={
             "Value": st.column_config.NumberColumn(format="%.4f"), "Below it, all pairs": share, "Below it, like length": share})
-        st.caption(f"{widgets.plain(pair.model)}, {layer_words(layer)}, tokens that take part. "
+        st.caption(f"{widgets.plain(pair.model)}, {where(pair, layer)}, tokens that take part. "
                    + (f"Among {among.data.pairs_in_words} of {widgets.plain(among.data.corpus.name)}, "
                       f"{int(among.alike.sum()):,} of like length. " if among else "No corpus map is stored, so no shares. ")
-                   + "Cosines of pooled vectors have no share: the map is made for mean pooling. The model's files declare: "
-                   + widgets.plain(pair_references.declared_pooling(pair.model)) + ".")
+                   + "Cosines of pooled vectors have no share: the map is made for mean pooling."
+                   + ("" if pair.given else " The model's files declare: "
+                      + widgets.plain(pair_references.declared_pooling(pair.model)) + "."))
 
 
 def caveats(pair: TokenPair) -> None:

@@ -11,7 +11,7 @@ st.caption("Each row is a pooling: left, how well its vectors find the document 
            "questions; right, how far that lies from the pooling the model declares. An interval that crosses 0 tells nothing.")
 
 with widgets.sentences():
-    set_name, model_name = pooling_parts.choose_set(), widgets.choose_model()
+    set_name, model_name = widgets.choose_set(), widgets.choose_model()
     data = pooling_data.load(set_name, model_name)
     setting, prompts = pooling_parts.controls(model_name)
     if not prompts and not isinstance(data, Request):

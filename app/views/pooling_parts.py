@@ -19,18 +19,12 @@ from components.retrieval import METRICS, SIMILARITIES
 
 CHART = {"displaylogo": False, "displayModeBar": False}
 PARTS = METRICS_AND_QUERIES, FAULTS, GEOMETRY, IN_A_FILE = "Metrics and queries", "Faults", "Geometry", "In a file"
-SET, DOCUMENT, AS_DECLARED = "set", "doc", "as declared"
+DOCUMENT, AS_DECLARED = "doc", "as declared"
 METRIC_OF = {METRIC_WORDS[metric]: metric for metric in METRICS}
 SIMILARITY_OF = dict(zip(("Cosine", "Inner product", "Euclidean distance"), SIMILARITIES, strict=True))
 """Words in menus and links -> names."""
 HYPOTHESES = ("w2 and socm_penalty see covariances; they are hypotheses that this page tests, not poolings that an index can hold. "
               "Both are computed from all token states of a query and a document.")
-
-
-def choose_set() -> str:
-    """Queries and documents, from the menu; a name in a link that is not there falls back to the first."""
-    return str(st.sidebar.selectbox("Queries and documents", list(resources.retrieval_sets()), key=SET, bind="query-params",
-                                    help="Questions, the documents that answer them, and all other documents to be told apart."))
 
 
 def controls(model_name: str) -> tuple[Setting, bool]:

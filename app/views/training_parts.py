@@ -6,7 +6,7 @@ from functools import partial
 
 import streamlit as st
 
-from app import resources, theme, training_data, training_figures, training_words, viewport, widgets
+from app import theme, training_data, training_figures, training_resources, training_words, viewport, widgets
 from app.training_data import RECORDED, Run
 from app.views import training_at, training_files, training_status
 from components.charts.style import MD_D_SIGMA, ChartTheme, caption_number
@@ -21,7 +21,7 @@ POLL_SECONDS = 1.0
 def controls() -> tuple[str, str | None, str]:
     """The run, the one beside it, and the seed of both, from the menus."""
     # Titles are the options themselves: a bound menu writes into the link what it shows.
-    names = {training_data.title_of(name): name for name in resources.recipe_names()}
+    names = {training_data.title_of(name): name for name in training_resources.recipe_names()}
     name = names[str(st.sidebar.selectbox("Run", list(names), key="run", bind="query-params",
                                           help="Contrastive: each text against the others of its batch (InfoNCE). MRL: the same for "
                                                "several prefixes of the vector at once (Matryoshka). MIC: MRL and two terms on how "

@@ -7,7 +7,7 @@ from functools import partial
 
 import streamlit as st
 
-from app import navigation, resources, training_data, widgets
+from app import navigation, training_data, training_resources, widgets
 from app.settings import settings
 from app.training_data import Run
 from components.errors import PoolscopeError
@@ -67,8 +67,8 @@ def _progress(run: Run) -> None:
     name, record = widgets.plain(run.title), run.record
     with st.container(horizontal=True, vertical_alignment="center"):
         if run.state == "queued":
-            job = resources.training_jobs().get(run.place.key.digest) if run.place else None
-            place = resources.training_jobs().place(job) if job else None
+            job = training_resources.training_jobs().get(run.place.key.digest) if run.place else None
+            place = training_resources.training_jobs().place(job) if job else None
             st.markdown(f"{name}: waiting" + (f", number {place} in line." if place else "."), width="stretch")
         else:
             done, total = (int(record.steps[-1]), record.total) if record is not None and len(record.steps) else (0, 0)

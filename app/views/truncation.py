@@ -11,7 +11,7 @@ st.caption("Each line is a model whose vectors keep only their first d coordinat
            "Click a point to look at that cut.")
 
 with widgets.sentences():
-    set_name, model_name = truncation_parts.choose_set(), widgets.choose_model()
+    set_name, model_name = widgets.choose_set(), widgets.choose_model()
     names = [model_name, *truncation_parts.compared(model_name)]
     asked = truncation_parts.controls()
     data = truncation_data.load(set_name, names)

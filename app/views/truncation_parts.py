@@ -42,12 +42,6 @@ class Asked:
         return WORDS[self.metric]
 
 
-def choose_set() -> str:
-    """A retrieval set."""
-    return str(st.sidebar.selectbox("Queries and documents", list(resources.retrieval_sets()), key="set", bind="query-params",
-                                    help="What is searched; POOLSCOPE_RETRIEVAL_SETS and the command line take sets of your own."))
-
-
 def compared(model_name: str) -> list[str]:
     """Up to three further models, from the link or the menu."""
     others = [name for name in resources.model_names() if name != model_name]

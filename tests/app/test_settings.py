@@ -36,8 +36,8 @@ def test_defaults():
 def test_every_variable_is_read(monkeypatch, tmp_path):
     given = {"STORE": str(tmp_path / "s"), "STORE_MAX_GB": "0.5", "MODELS": f"a/b, ,{EMBEDDED},./c ,", "TEXTS": "x.txt",
              "DEVICE": "cpu", "ALLOW_REMOTE_CODE": "a/b", "TIME_LIMIT": "1.5", "MAX_QUEUE": "2", "MAX_FILE_MB": "0.5",
-             "MAX_TEXTS": "7", "MAX_TEXT_CHARS": "9", "MAX_OWN_JOBS": "3", "HOSTED": "true",
-             "RETRIEVAL_SETS": "one,two", "RECIPES": "r.yaml", "TRAINING": "off"}
+             "MAX_TEXTS": "7", "MAX_TEXT_CHARS": "9", "MAX_STATES_MB": "2", "MAX_UPLOAD_MB": "3", "HOSTED": "1", "KEEP_TEXTS": "yes",
+             "ALLOW_MODELS": "false", "MAX_OWN_JOBS": "3", "RETRIEVAL_SETS": "one,two", "RECIPES": "r.yaml", "TRAINING": "off"}
     assert {name.upper() for name in Settings.model_fields} == set(given)
     for name, value in given.items():
         monkeypatch.setenv(f"POOLSCOPE_{name}", value)

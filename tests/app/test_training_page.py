@@ -10,7 +10,7 @@ import sys
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app import resources, training_data, training_words
+from app import training_data, training_resources, training_words
 from app.settings import settings
 from components.training_runs import MOST_RUNS, RECIPES, RUNS, place_of
 from tests.app.pages import metrics, open_page
@@ -182,7 +182,7 @@ def test_too_many_runs_are_refused_in_a_sentence(store):
     page = opened(seed="1", beside="nothing")
     page.button[0].click().run()
     assert f"must be at most {MOST_RUNS}; found {MOST_RUNS}" in said(page) and not page.exception
-    assert resources.training_jobs().get(place_of(store, "mrl", RECIPES["mrl"], 1).key.digest) is None
+    assert training_resources.training_jobs().get(place_of(store, "mrl", RECIPES["mrl"], 1).key.digest) is None
 
 
 @pytest.mark.parametrize("key", ["run", "beside", "seed", "step", "layers_open", "terms_open", "training_export_open", "pair"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from components.errors import Cancelled, ModelError
+from components.inline_texts import corpus_of
 from components.store import ResultKey, ResultStore
 from components.types import CancelEvent, Progress
 
@@ -96,6 +98,13 @@ def fail(args: dict[str, Any], *, store: ResultStore, progress: Progress, cancel
     raise errors[args["how"]]
 
 
+def travelled(args: dict[str, Any], *, store: ResultStore, progress: Progress, cancelled: CancelEvent) -> str:
+    """Writes beside the store what came along with the request."""
+    own = corpus_of(args)
+    store.root.with_name("seen").write_text(json.dumps({"n": len(own.texts), "digest": own.digest}))
+    return key_of(args["name"]).digest
+
+
 def linger(args: dict[str, Any], *, store: ResultStore, progress: Progress, cancelled: CancelEvent) -> str:
     """In place of a real task: notes in a folder that it began, goes on until it is cancelled, and notes that."""
     place = Path(os.environ["POOLSCOPE_TEST_LINGER"]) / args["digest"][:12]
@@ -111,7 +120,7 @@ def linger(args: dict[str, Any], *, store: ResultStore, progress: Progress, canc
 
 
 LINGERING = {"pair_map": linger}
-TASKS = {"store_one": store_one, "wait": "tests.app.worker_tasks:wait", "ignore_cancel": ignore_cancel, "die": die,
-         "garbage": garbage, "many_steps": many_steps, "held_back": held_back, "fail": fail,
+TASKS = {"travelled": travelled, "store_one": store_one, "wait": "tests.app.worker_tasks:wait", "ignore_cancel": ignore_cancel,
+         "die": die, "garbage": garbage, "many_steps": many_steps, "held_back": held_back, "fail": fail,
          "missing": "tests.app.worker_tasks:not_there"}
 ENV = {"POOLSCOPE_WORKER_TASKS": "tests.app.worker_tasks:TASKS"}
