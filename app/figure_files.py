@@ -67,6 +67,11 @@ export default function ({ data, parentElement }) {
 _buttons = st.components.v2.component("poolscope_figure_files", css=_CSS, js=_JS)
 
 
+def file_word(name: str) -> str:
+    """A model's name as part of a file's, without what a file system may refuse."""
+    return "".join(c if c.isalnum() or c in "-._" else "_" for c in name)
+
+
 def figure_files(fig: go.Figure, label: str, file_name: str, *, key: str) -> None:
     """Three buttons, "``label`` as PNG" and so on.
 

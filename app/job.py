@@ -79,6 +79,8 @@ class Job:
     result: str | None = None
     notes: list[str] = field(default_factory=list)
     cancelling: bool = False
+    owner: str = ""  # who asked first; limits count against this session
+    expected: float | None = None  # how many seconds it was guessed to take
     _stage_from: tuple[float, int] = (0.0, 0)
     _seen_at: float = 0.0
 
@@ -90,6 +92,13 @@ class Job:
             return None
         per_unit = (self._seen_at - since) / (self.done - first)
         return max(0.0, (self.total - self.done) * per_unit - (time.monotonic() - self._seen_at))
+
+    @property
+    def expected_left(self) -> float | None:
+        """What is left of the whole job, as far as it was guessed; the registry's lock is held."""
+        if self.expected is None or self.state != "running" or self.started is None:
+            return self.expected
+        return max(self.expected - (time.monotonic() - self.started), self.seconds_left or 0.0, 1.0)
 
     def snapshot(self) -> JobSnapshot:
         """The job as it is now; never waits for the worker."""
@@ -122,3 +131,4 @@ class Job:
         self.state, self.kind, self.sentence, self.result = state, kind, sentence, result
         self.finished = time.monotonic()
         self.inline = None
+        self.args = {}  # uploads travel in them; a job that has ended is remembered, what it was given is not

@@ -22,6 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from app import line
 from app.job import ACTIVE, Job
 from app.worker_client import WORKER_COMMAND, StoreSpec, WorkerClient
 from components.errors import DataError
@@ -45,17 +46,20 @@ class JobRegistry:
         command: what to run as the worker.
         time_limit_s: how long one try of a job may run.
         max_queue: how many jobs may wait, the running one not counted.
+        max_own: how many that wait or run one watcher may have asked for.
         env: variables added to the worker's environment.
         cancel_grace_s: how long a cancelled job may take to stop by itself before its process is killed.
     """
 
     def __init__(self, store_spec: StoreSpec, *, command: Sequence[str] = WORKER_COMMAND, time_limit_s: float = 900.0,
-                 max_queue: int = 20, env: Mapping[str, str] | None = None, cancel_grace_s: float = 5.0) -> None:
+                 max_queue: int = 20, max_own: int | None = None, env: Mapping[str, str] | None = None,
+                 cancel_grace_s: float = 5.0) -> None:
         # Absolute, since the worker has a working folder of its own.
         self._store = StoreSpec(root=str(Path(store_spec["root"]).absolute()), max_bytes=int(store_spec["max_bytes"]))
         self._command, self._env = tuple(command), env
         self._time_limit, self._max_queue, self._grace = time_limit_s, max_queue, cancel_grace_s
-        # Guards every field of every Job, and _jobs, _waiting, _running, _finished, _dispatcher and _closed. Never
+        self._max_own = max_own
+        # Guards every field of every Job, and _jobs, _waiting, _running, _finished, _dispatcher and closed. Never
         # held while waiting for the worker, so that a page's poll is instant.
         self._lock = threading.Lock()
         self._jobs: dict[str, Job] = {}
@@ -63,14 +67,14 @@ class JobRegistry:
         self._running: Job | None = None
         self._finished: deque[Job] = deque()
         self._dispatcher: threading.Thread | None = None
-        self._closed = False
+        self.closed = False
         # (worker, its answer), (worker, None) at its end, or (None, None) to make the dispatcher look around.
         self._inbox: queue.SimpleQueue[tuple[WorkerClient | None, Any]] = queue.SimpleQueue()
         self._worker: WorkerClient | None = None  # this and the next belong to the dispatcher thread alone
         self._ended_how = ""
         atexit.register(self.shutdown)
 
-    def submit(self, task: str, args: Mapping[str, Any], key_digest: str, watcher: str, *,
+    def submit(self, task: str, args: Mapping[str, Any], key_digest: str, watcher: str, *, expected_s: float | None = None,
                inline: Callable[[], bytes] | None = None, store: StoreSpec | None = None) -> Job:
         """Ask for a result; joins the job of that key if one waits or runs, else starts a new try.
 
@@ -79,26 +83,25 @@ class JobRegistry:
             args: what the task needs, as JSON.
             key_digest: ``ResultKey.digest`` of the result.
             watcher: who asks (a session); the same one may ask again.
+            expected_s: how long it was guessed to take, for those who wait behind it.
             inline: makes the texts that travel with the request, as one JSON object in UTF-8 of at most
                 ``MAX_INLINE_BYTES``; called when the request's turn has come, and forgotten with the job's end.
             store: where the result goes, if not into the registry's own store.
 
         Raises:
-            DataError: too many jobs wait, or the server is shutting down.
+            DataError: too many jobs wait, too many of them this watcher's, or the server is shutting down.
         """
         plain = json.loads(json.dumps(dict(args), allow_nan=False))
         with self._lock:
-            if self._closed:
+            if self.closed:
                 raise DataError("the line of computations", "must be open", "it closed", "start the server again")
             known = self._jobs.get(key_digest)
             if known is not None and known.state in ACTIVE and not known.cancelling:
                 known.watchers.add(watcher)
                 return known
-            if len(self._waiting) >= self._max_queue:
-                raise DataError("the line of computations", f"must hold at most {self._max_queue}",
-                                f"{len(self._waiting)} waiting", "try again in a while, or cancel one of yours")
+            line.check_room(self._active(), len(self._waiting), watcher, self._max_own, self._max_queue)
             job = Job(id=uuid.uuid4().hex, key_digest=key_digest, task=task, args=plain, lock=self._lock,
-                      submitted=time.monotonic(), watchers={watcher}, inline=inline, store=store)
+                      submitted=time.monotonic(), watchers={watcher}, owner=watcher, expected=expected_s, inline=inline, store=store)
             self._jobs[key_digest] = job
             self._waiting.append(job)
             if self._dispatcher is None:
@@ -118,6 +121,27 @@ class JobRegistry:
             if job is self._running:
                 return 0
             return next((place for place, waiting in enumerate(self._waiting, 1) if waiting is job), None)
+
+    def wait_seconds(self, job: Job) -> float | None:
+        """About how long until a waiting job begins; None where it does not wait, or nobody guessed."""
+        with self._lock:
+            return line.wait_seconds(self._active(), job) if job in self._waiting else None
+
+    def join(self, key_digest: str, watcher: str) -> None:
+        """A session looks on (after a reload, say): the job lasts as long as anybody does."""
+        with self._lock:
+            job = self._jobs.get(key_digest)
+            if job is not None and job.state in ACTIVE and not job.cancelling:
+                job.watchers.add(watcher)
+
+    def watchers(self) -> set[str]:
+        """Everybody who waits for something."""
+        with self._lock:
+            return {watcher for job in self._active() for watcher in job.watchers}
+
+    def _active(self) -> list[Job]:
+        # The caller holds the lock.
+        return [*([self._running] if self._running and self._running.state in ACTIVE else []), *self._waiting]
 
     def cancel(self, key_digest: str, watcher: str) -> bool:
         """A watcher leaves; the job is stopped if nobody watches it any more. Returns whether it is stopped."""
@@ -146,7 +170,7 @@ class JobRegistry:
         """End the worker and every job; harmless when repeated. Called at the interpreter's exit."""
         atexit.unregister(self.shutdown)
         with self._lock:
-            self._closed = True
+            self.closed = True
             for job in self._waiting:
                 self._finish(job, "cancelled", "cancelled", "The server was shut down before this computation began.")
             self._waiting.clear()
@@ -166,7 +190,7 @@ class JobRegistry:
 
     def _dispatch(self) -> None:
         try:
-            while not self._closed:
+            while not self.closed:
                 with self._lock:
                     job = self._running = self._waiting.popleft() if self._waiting else None
                 if job is None:
@@ -244,7 +268,7 @@ class JobRegistry:
                     else:
                         self._finish(job, "failed", "data", self._over_limit())
                 return True
-            if self._closed:
+            if self.closed:
                 with self._lock:
                     self._finish(job, "cancelled", "cancelled", "The server was shut down.")
                 return True

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from app import navigation, private, widgets
+from app import links, navigation, private, widgets
 
 STATIC = Path(__file__).parent / "static"
 
@@ -12,4 +12,6 @@ st.set_page_config(page_title="Poolscope", page_icon=str(STATIC / "favicon.png")
 page = st.navigation(navigation.pages())
 private.session().page = page.url_path or "home"
 widgets.house_style()
+links.copy_link()
+widgets.hosted_notice()
 page.run()

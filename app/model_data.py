@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from app import resources, results
 from components.charts.change_rows import Change
-from components.charts.model_scatter import ModelMark
+from components.charts.model_scatter import ModelMark, Unscored
 from components.charts.style import caption_number, interval_text
 from components.correlation import LEAST, RankCorrelation, left_out, rank_correlation
+from components.errors import PoolscopeError
 from components.layer_curves import LayerOptions
-from components.models import declared, hidden_size, layer_count
+from components.models import ModelRef, declared, hidden_size, layer_count
 from components.pair_map import PairOptions
 from components.published import BACKBONE, CONTRASTIVE, PublishedModel, models
 from components.types import FINAL, FloatArray
@@ -84,6 +86,56 @@ def marks(chosen: Chosen, scored: Sequence[Scored]) -> list[ModelMark]:
     return found
 
 
+def unscored(chosen: Chosen, scored: Sequence[Scored]) -> list[Unscored]:
+    """Models of this server whose collapse is stored and whose score nobody gave."""
+    given = {one.model for one in scored}
+    found = [(name, computed_value(name, chosen.measure)) for name in readable_models() if name not in given]
+    return [Unscored(name, results.is_backbone(name), value, f"computed here, exactly, on {CORPUS}") for name, value in found
+            if value is not None]
+
+
+def readable_models() -> tuple[str, ...]:
+    """The models in the menu whose files can be read."""
+    return tuple(name for name in resources.model_names() if not isinstance(_ref(name), str))
+
+
+def _ref(name: str) -> ModelRef | str:
+    """The model, or the sentence that says why it cannot be read."""
+    try:
+        ref = results.model(name)
+        layer_count(ref)
+        hidden_size(ref)
+    except PoolscopeError as error:
+        return str(error)
+    return ref
+
+
+def subset_table() -> pd.DataFrame:
+    """Every measure over every subset: n, families, Spearman with its interval and both p, Pearson; null below three models."""
+    rows = []
+    for measure in MEASURES:
+        for subset in SUBSETS:
+            part = choose(measure, subset, ())
+            found = part.correlation
+            rows.append({"Measure": measure, "Models": subset, "n": len(part.taking_part),
+                         "Families": len({model.family for model in part.taking_part}), "rho": found.rho if found else None,
+                         "low": found.low if found else None, "high": found.high if found else None,
+                         "p by permutation": found.p_permutation if found else None, "p, Student": found.p_student if found else None,
+                         "Pearson": found.pearson if found else None, "p of Pearson": found.p_pearson if found else None})
+    return pd.DataFrame(rows)
+
+
+def exceptions() -> str:
+    """Tuned models whose published SOCM rises, with the text sets on which it does."""
+    rising: dict[str, list[str]] = {}
+    for title, measure in MEASURES.items():
+        if measure != "spread":
+            for change in changes(measure, published_only=True):
+                if change.rises:
+                    rising.setdefault(change.tuned, []).append(title.removeprefix("SOCM, "))
+    return "; ".join(f"{name} on {' and '.join(sets)}" for name, sets in rising.items())
+
+
 def computed_value(name: str, measure: str) -> float | None:
     """Mean SOCM, or the last layer's spread, of a model here on the bundled corpus; None where it is not stored."""
     if measure == "spread":
@@ -120,7 +172,7 @@ def finding(chosen: Chosen) -> str:
     return " ".join(parts)
 
 
-def changes(measure: str) -> list[Change]:
+def changes(measure: str, *, published_only: bool = False) -> list[Change]:
     """Backbone to tuned: as published in each family, then the small models that come along, computed here."""
     found = []
     for model in models():
@@ -128,7 +180,7 @@ def changes(measure: str) -> list[Change]:
         values = [one.last_spread if measure == "spread" else one.socm[measure] for one in (base, model)] if base else []
         if model.kind == CONTRASTIVE and base and None not in values:
             found.append(Change(model.short, base.short, float(values[0] or 0), float(values[1] or 0), "as published"))
-    names = [name for name in resources.model_names() if name.startswith("nano-")]
+    names = [name for name in resources.model_names() if name.startswith("nano-") and not published_only]
     before = computed_value("nano-backbone", measure) if "nano-backbone" in names else None
     for name in names:
         after = computed_value(name, measure) if name != "nano-backbone" else None
@@ -139,9 +191,12 @@ def changes(measure: str) -> list[Change]:
 
 def known_models() -> pd.DataFrame:
     """Every model that the server offers, with what its files declare and what the store knows of it on the bundled corpus."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     for name in resources.model_names():
-        ref = results.model(name)
+        ref = _ref(name)
+        if isinstance(ref, str):
+            rows.append({"Model": name, "Pooling": "cannot be read", "Prompts": ref})
+            continue
         stated = declared(ref.folder)
         pairs = results.pair_map(results.pair_map_request(CORPUS, name, PairOptions()))
         curves = results.layers(results.layers_request(CORPUS, name, LayerOptions()))

@@ -5,10 +5,14 @@ from __future__ import annotations
 import html
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from urllib.parse import urlencode
 
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
+
+FOLDER = Path(__file__).parent
+"""Pages are found from here, whichever script starts them."""
 
 
 @dataclass(frozen=True)
@@ -24,15 +28,19 @@ PAGES = (
     PageRow("views/home.py", "", "Poolscope"),
     PageRow("views/map.py", "map", "Map of pairs"),
     PageRow("views/layers.py", "layers", "Layers"),
+    PageRow("views/pooling.py", "pooling", "Pooling"),
+    PageRow("views/truncation.py", "truncation", "Truncation"),
     PageRow("views/models.py", "models", "Models"),
     PageRow("views/pair.py", "pair", "Pair"),
+    PageRow("views/audit.py", "audit", "Audit"),
     PageRow("views/data.py", "data", "Your data"),
+    PageRow("views/connection.py", "connection", "Connection"),
 )
 
 
 def pages() -> list[StreamlitPage]:
     """The pages for ``st.navigation``; the first is the default."""
-    return [st.Page(row.file, title=row.title, url_path=row.path or None, default=not row.path) for row in PAGES]
+    return [st.Page(FOLDER / row.file, title=row.title, url_path=row.path or None, default=not row.path) for row in PAGES]
 
 
 def page(path: str) -> StreamlitPage:

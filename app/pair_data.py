@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 
-from app import results
-from app.map_data import MapData, share_words
+from app import resources, results
 from app.results import Request
 from app.uploads import OWN_STATES
 from components.charts.layer_panels import BACKBONE, TUNED, Line, Panel
+from components.charts.style import caption_number
+from components.pair_findings import Strongest
 from components.store import StoredResult
+from components.subset_pipeline import PLAN, UMAP, SubsetOptions
+from components.token_halves import Halves, halves_of
 from components.token_pair import (
     NUMBERS,
     PairNumbers,
@@ -27,12 +31,17 @@ from components.token_pair import (
     pooled_cosines,
     spread_shares,
 )
-from components.token_pipeline import one_pair
+from components.token_pipeline import MOST_CHARS, checked, one_pair
 from components.types import FINAL, FloatArray, Interval, Layer
 
-PLANES = {"Principal axes": joint_pca, "Means and covariances": means_and_covariances}
+Made = TypeVar("Made")
+UMAP_PLANE = "UMAP"
+LINEAR = {"Principal axes": joint_pca, "Means and covariances": means_and_covariances}
+PLANES = (*LINEAR, UMAP_PLANE)
+"""The first two are there at once; UMAP is a job."""
 TINTS = {"Share of the spread": "spread", "Effect on SOCM": "socm", "Effect on mean distance": "d_mu",
          "Effect on covariance distance": "d_sigma"}
+NOTHING = 1e-9
 MOST_LEFT_OUT = 160
 """Tokens of a text up to which each is left out in turn while a page waits (a tenth of a second)."""
 
@@ -54,6 +63,7 @@ class TokenPair:
     request: Request
     found: StoredResult
     switches: Switches
+    texts: tuple[str, str]
 
     @cached_property
     def tokens(self) -> tuple[list[str], list[str]]:
@@ -92,16 +102,61 @@ class TokenPair:
         """Cosine of the texts under each pooling, of the tokens that take part."""
         return pooled_cosines(*self.states(layer))
 
-    def plan(self, layer: Layer) -> FloatArray | None:
-        """The transport plan, which is of all tokens; None where some are switched off or the texts are long."""
+    def plan(self, layer: Layer) -> FloatArray | Request:
+        """(n, m) the transport plan between the tokens that take part; a request where it is not stored yet.
+
+        With every token it comes with the states (of long texts for the final layer only).
+        """
         whole = all(len(at) == len(words) for at, words in zip(self.kept, self.tokens, strict=True))
-        return self.found.arrays.get(f"plan_{layer}") if whole else None
+        if whole and f"plan_{layer}" in self.found.arrays:
+            return self.found.arrays[f"plan_{layer}"]
+        made = self._subset(PLAN, layer)
+        return made if isinstance(made, Request) else made.arrays["plan"]
+
+    def _subset(self, what: str, layer: Layer) -> StoredResult | Request:
+        one, other = self.kept
+        options = SubsetOptions(what, layer, tuple(one), tuple(other))
+        request = results.subset_request(one_pair(*self.texts), self.model, options, self.request)
+        return results.stored(request) or request
 
     def cosines(self, layer: Layer) -> FloatArray:
         return cos_sim(*self.states(layer))
 
-    def projection(self, layer: Layer, name: str) -> Projection:
-        return PLANES[name](*self.states(layer))
+    def projection(self, layer: Layer, name: str) -> Projection | Request:
+        """A plane of the tokens that take part; a request where it has to be computed first (UMAP)."""
+        if name in LINEAR:
+            return self.once(self.signature("projection", layer, name), lambda: LINEAR[name](*self.states(layer)))
+        made = self._subset(UMAP, layer)
+        return made if isinstance(made, Request) else \
+            Projection(UMAP_PLANE, None, made.arrays["x"], made.arrays["y"], None, ("UMAP, first axis", "UMAP, second axis"))
+
+    def umap_words(self, layer: Layer) -> str:
+        """How UMAP was made and how far it can be trusted, once it is stored."""
+        made = self._subset(UMAP, layer)
+        return "" if isinstance(made, Request) else \
+            (f"UMAP of {sum(map(len, self.kept))} tokens, {made.meta['n_neighbors']} neighbours, seed {self.seed}; trustworthiness "
+             f"{caption_number(made.meta['trustworthiness'])} (1: every neighbour on the plane is one among the states)")
+
+    @property
+    def seed(self) -> int:
+        return SubsetOptions(UMAP, FINAL, (), ()).seed
+
+    def halves(self, layer: Layer) -> Halves | None:
+        """Halves of the two texts against halves of each; None where a text has fewer than four tokens."""
+        return self.once(f"halves {self.signature(layer)}", lambda: halves_of(*self.states(layer)))
+
+    def once(self, signature: str, make: Callable[[], Made]) -> Made:
+        """What ``make`` gives, made once: for all visitors, or for the session alone that the texts are of."""
+        return resources.made_once(signature, make, own=bool(self.request.owner))
+
+    def signature(self, *more: object) -> str:
+        """Names what follows from these tokens, together with what else it depends on."""
+        one, other = self.kept
+        return repr((self.request.key.digest, tuple(one), tuple(other), *more))
+
+    @property
+    def revision(self) -> str:
+        return self.request.key.model_revision.removeprefix("sha256:")[:10]
 
     def effects(self, layer: Layer, tint: str) -> tuple[FloatArray, FloatArray] | None:
         """A number of each token that takes part: its share of the spread, or what the pair's number loses without it.
@@ -113,10 +168,18 @@ class TokenPair:
             return spread_shares(x), spread_shares(y)
         if max(len(x), len(y)) > MOST_LEFT_OUT:
             return None
-        at = NUMBERS.index(tint)
-        whole = getattr(pair_numbers(x, y), tint)
-        one, other = (whole - without[:, at] for without in leave_one_out(x, y))
-        return one, other
+        without = self.once(f"left out {self.signature(layer)}", lambda: leave_one_out(x, y))
+        at, whole = NUMBERS.index(tint), getattr(pair_numbers(x, y), tint)
+        return whole - without[0][:, at], whole - without[1][:, at]
+
+    def strongest(self, layer: Layer) -> Strongest | None:
+        """The token without which SOCM falls most."""
+        effects = self.effects(layer, "socm")
+        if effects is None or not np.isfinite(np.concatenate(effects)).any():
+            return None
+        side = int(np.argmax([float(np.nanmax(part)) if np.isfinite(part).any() else -np.inf for part in effects]))
+        at = int(np.nanargmax(effects[side]))
+        return Strongest(self.kept_tokens[side][at], "AB"[side], float(effects[side][at]))
 
     @property
     def given(self) -> bool:
@@ -136,7 +199,21 @@ def load(text_a: str, text_b: str, model_name: str, switches: Switches, *, own: 
     """
     request = results.tokens_request(one_pair(text_a, text_b), model_name, own=own)
     found = results.tokens(request)
-    return request if found is None else TokenPair(model_name, request, found, switches)
+    return request if found is None else TokenPair(model_name, request, found, switches, (text_a, text_b))
+
+
+def rounded(value: float | None) -> float | None:
+    """The number, or 0 where it is no more than what float32 states leave of it (their squares are good to about 1e-13)."""
+    return 0.0 if value is not None and abs(value) < NOTHING else value
+
+
+def numbers_by_layer(pair: TokenPair) -> list[PairNumbers]:
+    """The pair's numbers at layers 0..L.
+
+    Raises:
+        DataError: a mean is 0 at one of them.
+    """
+    return pair.once(f"by layer {pair.signature()}", lambda: [pair.numbers(layer) for layer in pair.layers[:-1]])
 
 
 def load_states(corpus_name: str, a: int, b: int, switches: Switches) -> TokenPair | Request:
@@ -145,15 +222,15 @@ def load_states(corpus_name: str, a: int, b: int, switches: Switches) -> TokenPa
     Raises:
         DataError: a text has too many tokens to be taken apart.
     """
-    request = results.states_pair_request(corpus_name, a, b)
+    request, texts = results.states_pair_request(corpus_name, a, b), resources.corpus(corpus_name).texts
     found = results.tokens(request)
-    return request if found is None else TokenPair(OWN_STATES, request, found, switches)
+    return request if found is None else TokenPair(OWN_STATES, request, found, switches, (texts[a], texts[b]))
 
 
 def by_layer(pairs: Sequence[TokenPair]) -> tuple[list[Panel], str]:
     """d_mu, d_sigma and SOCM of one pair at every layer, a line a model; and the words under the axis."""
     relative = len({pair.found.meta["n_layers"] for pair in pairs}) > 1
-    numbers = [[pair.numbers(layer) for layer in pair.layers[:-1]] for pair in pairs]
+    numbers = [numbers_by_layer(pair) for pair in pairs]
     panels = []
     for title, name in (("Mean distance dμ", "d_mu"), ("Covariance distance dΣ", "d_sigma"), ("SOCM", "socm")):
         lines = []
@@ -167,8 +244,5 @@ def by_layer(pairs: Sequence[TokenPair]) -> tuple[list[Panel], str]:
     return panels, "Relative depth (layer / L)" if relative else "Layer"
 
 
-def share_below(data: MapData | None, name: str, value: float, called: str) -> str:
-    """How many of the corpus's pairs have a smaller value, in words; empty without a map. ``called``: the corpus, escaped."""
-    if data is None or np.isnan(value):
-        return ""
-    return f"above {share_words(float((data.pairs.quantity(name) < value).mean()))} of {called}'s pairs"
+__all__ = ["LINEAR", "MOST_CHARS", "PLANES", "TINTS", "Switches", "TokenPair", "by_layer", "checked", "load", "load_states",
+           "numbers_by_layer", "rounded"]

@@ -15,11 +15,13 @@ import uuid
 import weakref
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable
+from contextvars import ContextVar
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from components.store import ResultStore
 
@@ -29,6 +31,7 @@ KEPT = 48
 """Results and figures of its own texts that a session keeps in memory."""
 STORE_BYTES = 500_000_000
 _KEY = "_own"
+_bound: ContextVar[Session | None] = ContextVar("bound", default=None)
 _left: deque[str] = deque()  # sessions that are gone and whose jobs have not been told; appended to by the collector
 
 
@@ -81,10 +84,33 @@ class Session:
 
 def session() -> Session:
     """This session's own things."""
+    if (bound := _bound.get()) is not None:
+        return bound
+    if get_script_run_ctx(suppress_warning=True) is None:  # a command: its user is the only one
+        return _nobody()
     if _KEY not in st.session_state:
         st.session_state[_KEY] = Session()
     found: Session = st.session_state[_KEY]
     return found
+
+
+def bound(make: Callable[[], Made]) -> Callable[[], Made]:
+    """``make`` for a thread that has no session, where Streamlit makes a file when its button is pressed: with this one's things."""
+    own = session()
+
+    def made() -> Made:
+        token = _bound.set(own)
+        try:
+            return make()
+        finally:
+            _bound.reset(token)
+
+    return made
+
+
+@lru_cache(maxsize=1)
+def _nobody() -> Session:
+    return Session()
 
 
 def left() -> list[str]:

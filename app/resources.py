@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import ContextVar
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
 import streamlit as st
 
-from app import private, uploads
+from app import presence, private, uploads
 from app.jobs import JobRegistry
 from app.settings import settings
 from components.corpora import DATA_DIR, bundled_names, load_corpus, load_pairs
@@ -23,8 +24,10 @@ from components.layer_curves import LayerCurves
 from components.models import EMBEDDED, bundled_models, hidden_size, layer_count, resolve_model
 from components.pair_map import PairMap
 from components.pair_selection import Pairs, pairs_of
+from components.pooling_result import PoolingResult
 from components.retrieval_sets import BUNDLED_SETS, load_retrieval_set
 from components.store import ResultKey, ResultStore, StoredResult
+from components.truncation_result import TruncationResult
 from components.types import Corpus, PairList, RetrievalSet
 
 Made = TypeVar("Made")
@@ -56,27 +59,35 @@ def pair_list_names() -> tuple[str, ...]:
     return (PAIRS, *uploads.own(uploads.PAIRS))
 
 
-def retrieval_sets() -> dict[str, str]:
-    """Name -> what it holds: the bundled retrieval sets, then this session's own."""
-    return dict(BUNDLED_SETS) | {name: f"{len(one.data.documents):,} documents with {len(one.data.queries):,} queries, your own"
-                                 for name, one in uploads.own(uploads.RETRIEVAL).items()}
+def retrieval_sources() -> dict[str, str]:
+    """Name on screen -> what ``load_retrieval_set`` takes: the bundled sets, then the server's folders."""
+    named = {name: name for name in BUNDLED_SETS}
+    for folder in settings().retrieval_sets:
+        named[_unused(Path(folder).name, named)] = folder
+    return named
+
+
+def retrieval_sets() -> tuple[str, ...]:
+    """Names of the menu of retrieval sets: what the server offers, then this session's own."""
+    return (*retrieval_sources(), *uploads.own(uploads.RETRIEVAL))
 
 
 def retrieval_set(name: str) -> RetrievalSet:
-    """A retrieval set of the menu."""
+    """The queries, documents and judgements of a set in the menu."""
     own = uploads.own(uploads.RETRIEVAL).get(name)
-    found: RetrievalSet = own.data if own else _bundled_set(name)
+    found: RetrievalSet = own.data if own else _retrieval_set(name, retrieval_sources()[name])
     return found
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
-def _bundled_set(name: str) -> RetrievalSet:
-    return load_retrieval_set(name)
+def _retrieval_set(name: str, source: str) -> RetrievalSet:
+    # Two folders may have one name, and pages ask for a set by the menu's.
+    return replace(load_retrieval_set(source, settings().limits), name=name)
 
 
 def taken_names() -> set[str]:
     """Every name that a menu has already."""
-    return {*corpus_files(), PAIRS, *BUNDLED_SETS, *model_names(), *uploads.own()}
+    return {*corpus_files(), PAIRS, *retrieval_sources(), *model_names(), *uploads.own()}
 
 
 def model_names() -> dict[str, str]:
@@ -151,8 +162,10 @@ def store() -> ResultStore:
 @st.cache_resource(show_spinner=False)
 def jobs() -> JobRegistry:
     own = settings()
-    return JobRegistry({"root": str(own.store), "max_bytes": own.store_max_bytes}, time_limit_s=own.time_limit,
-                       max_queue=own.max_queue)
+    registry = JobRegistry({"root": str(own.store), "max_bytes": own.store_max_bytes}, time_limit_s=own.time_limit,
+                           max_queue=own.max_queue, max_own=own.max_own_jobs)
+    presence.follow(registry)
+    return registry
 
 
 @st.cache_resource(show_spinner=False)
@@ -189,6 +202,28 @@ def stored_layers(digest: str, _key: ResultKey) -> LayerCurves:
     return LayerCurves.from_stored(found.arrays, {**found.meta, "versions": dict(found.versions)})
 
 
+@st.cache_resource(max_entries=16, show_spinner=False)
+def stored_pooling(digest: str, _key: ResultKey) -> PoolingResult:
+    """Stored poolings in memory (a megabyte for 300 queries).
+
+    Raises:
+        NotStored: they are not in the store (any more).
+    """
+    found = _stored(_key)
+    return PoolingResult.from_stored(found.arrays, {**found.meta, "versions": dict(found.versions)})
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def stored_truncation(digest: str, _key: ResultKey) -> TruncationResult:
+    """One model's stored cuts in memory (half a megabyte for 300 queries).
+
+    Raises:
+        NotStored: they are not in the store (any more).
+    """
+    found = _stored(_key)
+    return TruncationResult.from_stored(found.arrays, {**found.meta, "versions": dict(found.versions)})
+
+
 @st.cache_resource(max_entries=32, show_spinner=False)
 def stored_result(digest: str, _key: ResultKey) -> StoredResult:
     """A stored result as it is: a list of pairs, or two texts' tokens (a megabyte for two sentences).
@@ -199,21 +234,22 @@ def stored_result(digest: str, _key: ResultKey) -> StoredResult:
     return _stored(_key)
 
 
-def made_once(signature: str, _make: Callable[[], Made]) -> Made:
+def made_once(signature: str, _make: Callable[[], Made], *, own: bool = False) -> Made:
     """What takes a tenth of a second or more to make (a figure with its words, a correlation), made once for all visitors.
 
     A session that has data of its own makes its own figures, since their hovers show texts.
 
     Args:
         signature: everything that it depends on.
+        own: it is of texts typed by the visitor, or of what only this session has.
     """
-    if uploads.own():
+    if own or uploads.own():
         return private.session().kept(("made", signature), _make)
     made: Made = _made_once(signature, _make)
     return made
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@st.cache_resource(max_entries=192, show_spinner=False)
 def _made_once(signature: str, _make: Callable[[], Made]) -> Made:
     return _make()
 

@@ -2,51 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from functools import partial
 from typing import Any, TypeVar
 
 from app import private, resources, uploads
-from app.job import Job
+from app.request import Request as Request
+from app.request import start as start
+from app.request import start_and_wait as start_and_wait
 from app.settings import settings
-from app.worker_client import StoreSpec
+from components.fault_pipeline import chunks_key, company_key
 from components.inline_texts import inline_bytes, inline_texts
 from components.layer_curves import LayerCurves, LayerOptions
 from components.layer_pipeline import layers_key
+from components.length_pipeline import LengthOptions, length_key
 from components.model_fetch import fetch_key
-from components.models import ModelRef, declared, layer_count, resolve_model
+from components.models import ModelRef, declared, hidden_size, layer_count, resolve_model
 from components.pair_map import PairMap, PairOptions
 from components.pair_parts import n_pairs_of
 from components.pair_selection import Pairs, pairs_of
 from components.pipeline import pair_list_key, pair_map_key
+from components.pooled_umap_pipeline import pooled_umap_key
+from components.pooling_pipeline import pooling_key
+from components.pooling_result import PoolingOptions, PoolingResult, declared_prompts
 from components.states_pipeline import pair_of, states_map_key, states_pair_key
 from components.store import ResultKey, StoredResult
+from components.subset_pipeline import UMAP, SubsetOptions, made_of_key, subset_key
 from components.token_files import OwnStates
 from components.token_pipeline import TokenOptions, tokens_key
+from components.truncation_pipeline import truncation_key
+from components.truncation_result import TruncationOptions, TruncationResult
 from components.types import Corpus, PairList
 
 Found = TypeVar("Found")
-
-
-@dataclass(frozen=True)
-class Request:
-    """A result that a page wants: its key, the worker's task with its arguments, and a word on what it costs."""
-
-    key: ResultKey
-    task: str
-    args: Mapping[str, Any]
-    action: str
-    seconds: float  # 0 where it cannot be told
-    inline: Callable[[], bytes] | None = field(default=None, repr=False, compare=False)
-    """Makes the texts that travel with it, where they lie in a session and in no file."""
-    owner: str = ""
-    """The session whose own store takes the result, where the server's may not have it."""
-
-    @property
-    def job_key(self) -> str:
-        """What its job is found by: the result's key, and the session where the result is its own."""
-        return self.key.digest + (f"-{self.owner}" if self.owner else "")
+Options = PairOptions | LayerOptions | TokenOptions | SubsetOptions | LengthOptions | PoolingOptions \
+    | TruncationOptions
 
 
 def pair_map_request(corpus_name: str, model_name: str, options: PairOptions) -> Request:
@@ -105,7 +96,8 @@ def texts_of(name: str, argument: str = "corpus") -> tuple[dict[str, Any], dict[
     """
     own = uploads.own().get(name)
     if own is None:
-        return {argument: resources.corpus_files()[name] if argument == "corpus" else name}, {}
+        named = {"corpus": resources.corpus_files, "set": resources.retrieval_sources}.get(argument)
+        return {argument: named()[name] if named else name}, {}
     return {}, {"inline": partial(inline_texts, own.data), "owner": private.session().id if settings().hosted else ""}
 
 
@@ -128,6 +120,25 @@ def layers(request: Request) -> LayerCurves | None:
     return _stored(resources.stored_layers, request)
 
 
+def truncation_request(set_name: str, model_name: str) -> Request:
+    """What to ask for so that a model's cuts on a retrieval set lie in the store; with the prompts that it declares.
+
+    Raises:
+        DataError, ModelError: with a sentence.
+    """
+    of, ref = resources.retrieval_set(set_name), model(model_name)
+    options = TruncationOptions(*declared_prompts(declared(ref.folder)))
+    width = hidden_size(ref)
+    tokens = (2 * sum(map(len, of.documents)) + sum(map(len, of.queries))) / 4.3 + 50_000
+    return _on_set("truncation", set_name, model_name, options, truncation_key, f"Cut {model_name} to {width:,} dims and fewer",
+                   15 + tokens * 2e-4 * (width / 384) + len(of.queries) * 0.05 + 40 * (width / 384) ** 2)
+
+
+def truncation(request: Request) -> TruncationResult | None:
+    """The stored cuts, or None when they have to be computed first."""
+    return _stored(resources.stored_truncation, request)
+
+
 def tokens_request(pair: PairList, model_name: str, *, own: bool = False) -> Request:
     """What to ask for so that two texts' tokens under a model lie in the store; ``pair`` from ``token_pipeline.one_pair``.
 
@@ -142,9 +153,88 @@ def tokens_request(pair: PairList, model_name: str, *, own: bool = False) -> Req
     return Request(key, "pair_tokens", args, "Look at their tokens", 4, owner=private.session().id if owned else "")
 
 
+def subset_request(pair: PairList, model_name: str, options: SubsetOptions, of: Request) -> Request:
+    """What to ask for so that some tokens' plane by UMAP, or the plan between them, lies where the tokens do.
+
+    Args:
+        of: the request that the tokens came from.
+    """
+    action, seconds = ("Arrange their tokens by UMAP", 25) if options.what == UMAP else ("Move the tokens that are left", 4)
+    if model_name == uploads.OWN_STATES:
+        key = made_of_key(of.key, options)
+        return Request(key, "states_subset", {"options": asdict(options)}, action, seconds, of.inline, of.owner)
+    key = subset_key(pair, model(model_name), options)
+    args = {"text_a": pair.texts_a[0], "text_b": pair.texts_b[0], **_common(model_name, options, key)}
+    return Request(key, "pair_subset", args, action, seconds, owner=of.owner)
+
+
+def length_request(corpus_name: str, model_name: str, options: LengthOptions) -> Request:
+    """What to ask for so that halves of a corpus's texts of given lengths lie in the store."""
+    corpus = resources.corpus(corpus_name)
+    key = length_key(corpus, model(model_name), options)
+    args, travels = texts_of(corpus_name)
+    return Request(key, "length_halves", args | _common(model_name, options, key),
+                   f"Measure halves of texts of {options.low} to {options.high} tokens", 8, **travels)
+
+
+def stored(request: Request) -> StoredResult | None:
+    """A stored result as it is, or None when it has to be computed first."""
+    return _stored(resources.stored_result, request)
+
+
 def tokens(request: Request) -> StoredResult | None:
     """The stored tokens of two texts, or None when they have to be computed first."""
-    return _stored(resources.stored_result, request)
+    return stored(request)
+
+
+def pooling_options(model_name: str, *, prompts: bool = True) -> PoolingOptions:
+    """How poolings are measured: with the prompts that the model declares, or without any."""
+    query, document = declared_prompts(declared(model(model_name).folder)) if prompts else ("", "")
+    return PoolingOptions(query, document)
+
+
+def pooling_request(set_name: str, model_name: str, options: PoolingOptions) -> Request:
+    """What to ask for so that the poolings of a model on a retrieval set lie in the store.
+
+    Raises:
+        DataError, ModelError: with a sentence for the page.
+    """
+    of = resources.retrieval_set(set_name)
+    seconds = 12 + expected_text_seconds([*of.queries, *of.documents]) + 15e-6 * len(of.answered) * len(of.documents)
+    return _on_set("pooling", set_name, model_name, options, pooling_key, f"Measure the poolings of {model_name}", seconds)
+
+
+def company_request(set_name: str, model_name: str, options: PoolingOptions) -> Request:
+    """What to ask for to see what a text's company in a batch does to it."""
+    of = resources.retrieval_set(set_name)
+    seconds = 6 + 12 * expected_text_seconds(of.documents)
+    return _on_set("company", set_name, model_name, options, company_key, f"Encode {len(of.documents):,} documents in company", seconds)
+
+
+def chunks_request(set_name: str, model_name: str, options: PoolingOptions) -> Request:
+    """What to ask for to compare truncated documents with chunks."""
+    of = resources.retrieval_set(set_name)
+    return _on_set("chunks", set_name, model_name, options, chunks_key, "Compare truncation with chunks",
+                   6 + 5 * expected_text_seconds(of.documents))
+
+
+def pooled_umap_request(set_name: str, model_name: str, options: PoolingOptions) -> Request:
+    """What to ask for to see every pooling's vectors arranged by UMAP."""
+    of = resources.retrieval_set(set_name)
+    return _on_set("pooled_umap", set_name, model_name, options, pooled_umap_key, "Arrange every pooling by UMAP",
+                   40 + expected_text_seconds([*of.queries, *of.documents]))
+
+
+def _on_set(task: str, set_name: str, model_name: str, options: PoolingOptions | TruncationOptions,
+            key_of: Callable[..., ResultKey], action: str, seconds: float) -> Request:
+    key = key_of(resources.retrieval_set(set_name), model(model_name), options)
+    args, travels = texts_of(set_name, "set")
+    return Request(key, task, args | _common(model_name, options, key), action, seconds, **travels)
+
+
+def pooling(request: Request) -> PoolingResult | None:
+    """The stored poolings, or None when they have to be computed first."""
+    return _stored(resources.stored_pooling, request)
 
 
 def _stored(read: Callable[[str, ResultKey], Found], request: Request) -> Found | None:
@@ -154,7 +244,7 @@ def _stored(read: Callable[[str, ResultKey], Found], request: Request) -> Found 
         return None
 
 
-def _common(model_name: str, options: PairOptions | LayerOptions | TokenOptions, key: ResultKey) -> dict[str, Any]:
+def _common(model_name: str, options: Options, key: ResultKey) -> dict[str, Any]:
     own = settings()
     return {"model": resources.model_names()[model_name], "options": asdict(options), "device": own.device,
             "allow_remote_code": list(own.allow_remote_code), "digest": key.digest}
@@ -197,13 +287,9 @@ def is_backbone(name: str) -> bool:
     return declared(model(name).folder).pooling is None
 
 
-def start(request: Request, watcher: str) -> Job:
-    """Queues the request's computation, or joins it where somebody has asked already."""
-    registry = resources.jobs()
-    for gone in private.left():
-        registry.leave(gone)
-    own = StoreSpec(root=str(private.session().store().root), max_bytes=private.STORE_BYTES) if request.owner else None
-    return registry.submit(request.task, request.args, request.job_key, watcher, inline=request.inline, store=own)
+def expected_text_seconds(texts: Sequence[str]) -> float:
+    """A rough guess of the seconds that encoding takes on two CPU cores."""
+    return 2e-4 * sum(map(len, texts)) / 4.3
 
 
 def expected_seconds(corpus: Corpus, pairs: int) -> float:

@@ -9,16 +9,19 @@ from __future__ import annotations
 import gzip
 import mimetypes
 import re
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
 from functools import lru_cache
 from pathlib import Path
 
 import streamlit as st
 from anyio import to_thread
 from starlette.middleware import Middleware
+from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import file_util
 
+from app import connection_check, readiness
 from app.navigation import PAGES
 
 ELEMENTS = ("PlotlyChart",)
@@ -108,6 +111,18 @@ def _content(file: Path, packed: bool) -> bytes:
     return gzip.compress(data, 6) if packed else data
 
 
-app = st.App(Path(__file__).with_name("main.py"), middleware=[
+_readiness = readiness.Readiness()
+ROUTES: list[BaseRoute] = [
+    Route(readiness.ROUTE, _readiness.answer), WebSocketRoute(connection_check.ECHO, connection_check.echo),
+    Route(connection_check.PAGE, connection_check.plain_page), Route(f"{connection_check.PAGE}/script.js", connection_check.script)]
+
+
+@asynccontextmanager
+async def _lifespan(_app: st.App) -> AsyncIterator[None]:
+    _readiness.start()
+    yield
+
+
+app = st.App(Path(__file__).with_name("main.py"), routes=ROUTES, lifespan=_lifespan, middleware=[
     Middleware(EarlyScripts, static=Path(file_util.get_static_dir()),
                pages=frozenset(f"/{row.path}" for row in PAGES))])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 import streamlit as st
@@ -9,11 +10,11 @@ import streamlit as st
 from app import private
 from components.pair_selection import Box
 
-CORPUS, MODEL, LAYER, SPECIAL = "corpus", "model", "layer", "special"
+CORPUS, MODEL, LAYER, SPECIAL, SET = "corpus", "model", "layer", "special", "set"
 """Widget keys shared by the pages; each is also the name of its URL parameter."""
 OWN = "own"
-"""URL parameter: place of the corpus among the session's own data; read once by the page that it leads to."""
-BOX = "box"
+"""URL parameter: place of the corpus or retrieval set among the session's own data; read once by the page that it leads to."""
+BOX, TOKEN = "box", "token"
 ROW_A, ROW_B = 0, 1
 """Rows that the Pair page shows unless told otherwise."""
 
@@ -64,6 +65,41 @@ def toggle_clicked(chart_key: str, list_key: str) -> None:
     if data := _clicked(chart_key):
         there, name = list(st.session_state.get(list_key, [])), data[0]
         st.session_state[list_key] = [one for one in there if one != name] if name in there else [*there, name]
+
+
+def keep_clicked(chart_key: str, key: str, names: Sequence[str]) -> None:
+    """Callback of a figure whose points carry a number: the name at that place goes into a widget's state."""
+    if data := _clicked(chart_key):
+        st.session_state[key] = names[int(data[0])]
+
+
+def token() -> tuple[int, int] | None:
+    """The token that was clicked, from the link: text (0, 1) and place; anything else is none."""
+    found = re.fullmatch(r"([ab])(\d{1,5})", st.query_params.get(TOKEN, ""))
+    return ("ab".index(found[1]), int(found[2])) if found else None
+
+
+def mark_token(text: int, place: int | None) -> None:
+    """The token of a text is marked in every view; the one that is marked already is not any more."""
+    if place is None:
+        return
+    if token() == (text, place):
+        st.query_params.pop(TOKEN, None)
+    else:
+        st.query_params[TOKEN] = f"{'ab'[text]}{place}"
+
+
+def mark_clicked(chart_key: str) -> None:
+    """Callback of a plane of tokens, whose points carry (text, place)."""
+    data = _clicked(chart_key)
+    if len(data) == 2 and data[0] in ("a", "b") and data[1].isdecimal():
+        mark_token("ab".index(data[0]), int(data[1]))
+
+
+def pin(setting: str, list_key: str, most: int) -> None:
+    """Callback: a setting goes to the end of a list, whose first one makes room."""
+    there = [one for one in st.session_state.get(list_key, []) if one != setting]
+    st.session_state[list_key] = [*there, setting][-most:]
 
 
 def _clicked(chart_key: str) -> list[str]:

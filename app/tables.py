@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from app import private
 from app.map_data import Compared
 from components.cells import inert
 from components.pair_selection import Pairs
@@ -65,9 +66,10 @@ def table_files(make: Callable[[], pd.DataFrame], label: str, file_name: str, ab
         about: what the table was made from.
         key: beginning of the buttons' keys.
     """
+    bound = private.bound(make)
     with st.container(horizontal=True):
         for kind, suffix, write in (("CSV", "csv", csv_bytes), ("Parquet", "parquet", parquet_bytes)):
-            st.download_button(f"{label} as {kind}", lambda write=write: write(make(), about),  # type: ignore[misc]
+            st.download_button(f"{label} as {kind}", lambda write=write: write(bound(), about),  # type: ignore[misc]
                                file_name=f"{file_name}.{suffix}", on_click="ignore", key=f"{key}_{suffix}")
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+import tomllib
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import metadata
 
 import streamlit as st
 
-from app import navigation, private, resources, results, state, theme, uploads
+from app import hosted, links, navigation, presence, resources, results, state, theme, uploads
+from app.menus import pick as pick
 from app.results import Request
+from app.settings import settings
+from app.words import plain as plain
 from components.charts.style import caption_number, interval_text
 from components.errors import ModelError, PoolscopeError
 from components.models import EMBEDDED, layer_count
@@ -19,28 +22,31 @@ from components.types import FINAL, Interval, Layer
 
 FIGURE_HEIGHT = 560
 _WANTED = "_model_wanted"
-_MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!|~:$<>&])")
-
-
-_LINKING = re.compile(r"www(?=\.)|https?(?=:)|@(?=\w)|:(?=\w)", re.IGNORECASE)
-"""Beginnings of addresses and icon names, which Streamlit finds in finished text, escaped or not."""
-
-
-def plain(text: str) -> str:
-    """Text with everything that Streamlit's markdown would act on made inert: its characters, addresses and icon names."""
-    return _MARKDOWN.sub(r"\\\1", _LINKING.sub("\\g<0>\u2060", text))
 
 
 def version() -> str:
     """Poolscope's own version, for exports."""
-    return metadata.version("poolscope")
+    try:
+        return metadata.version("poolscope")
+    except metadata.PackageNotFoundError:  # run from its folder without being installed, as on Community Cloud
+        found = tomllib.loads((navigation.FOLDER.parent / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+        return str(found)
+
+
+def hosted_notice() -> None:
+    """In the sidebar of a hosted server, ahead of a page that may stop early: what is limited, and how to run it oneself."""
+    if settings().hosted or not hosted.can_compute():
+        with st.sidebar.expander("This is a demo server"):
+            st.markdown(plain(hosted.limits()))
+            st.markdown("Yours has no such limits and takes any model and text. With Python 3.11 or newer, in a copy of the project:")
+            st.code(hosted.RUN_IT, language="bash", wrap_lines=True)
 
 
 def house_style() -> None:
     """The few rules that the theme cannot express: figures in columns of equal width, room on a phone."""
     # White on the dark theme's accent has 2.3:1; its ground has 8:1.
     if st.context.theme.type == "dark":
-        st.html("<style>[data-testid=stBaseButton-primary] p { color: #0F1318; }</style>")
+        st.html("<style>[data-testid=stBaseButton-primary] p, [data-baseweb=tag] * { color: #0F1318 !important; }</style>")
     secondary, accent = theme.current().secondary, theme.current().accent
     # Streamlit pales captions to 4.4:1 on white, and draws what is not chosen in a hairline.
     st.html(f"""<style>
@@ -54,13 +60,15 @@ def house_style() -> None:
     st.html("""<style>
     [data-testid=stMetricValue] { font-variant-numeric: tabular-nums; line-height: 1.25; }
     [data-testid=stMainBlockContainer] { max-width: 1280px; padding-top: 3.25rem; }
-    .st-key-headline [data-testid=stColumn] [data-testid=stVerticalBlock] { gap: 0.15rem; }
+    :is(.st-key-headline, .st-key-halves, .st-key-edited) [data-testid=stColumn] [data-testid=stVerticalBlock] { gap: 0.15rem; }
     [data-testid=stCaptionContainer] p { line-height: 1.4; }
-    .st-key-headline [data-testid=stMetricLabel] :is([data-testid=stMarkdownContainer], p) { white-space: normal; overflow: visible; }
+    :is(.st-key-headline, .st-key-halves, .st-key-edited) [data-testid=stMetricLabel] :is([data-testid=stMarkdownContainer], p) {
+      white-space: normal; overflow: visible; }
     .js-plotly-plot .modebar:focus-within { opacity: 1; }
     .js-plotly-plot .hoverlayer text { font-variant-numeric: tabular-nums; }
     @media (max-width: 640px) {
-      .st-key-headline [data-testid=stColumn] { min-width: calc(50% - 1rem); flex: 1 1 calc(50% - 1rem); }
+      :is(.st-key-headline, .st-key-halves, .st-key-edited) [data-testid=stColumn] {
+        min-width: calc(50% - 1rem); flex: 1 1 calc(50% - 1rem); }
       [data-testid=stMainBlockContainer] { padding-left: 1rem; padding-right: 1rem; }
     }
     </style>""")
@@ -72,7 +80,7 @@ def sentences() -> Iterator[None]:
     try:
         yield
     except PoolscopeError as error:
-        st.error(plain(str(error)))
+        st.error(plain(hosted.without_paths(str(error))))
         st.stop()
 
 
@@ -83,61 +91,32 @@ def choose_corpus(states: bool = False) -> str:
         states: the page can show token states of one's own, too.
     """
     names = [name for name in resources.corpus_names() if states or not uploads.is_states(name)]
-    name = pick("Texts", names, key=state.CORPUS, help_="Every pair of these texts is compared.")
+    name = pick("Texts", names, key=state.CORPUS, help_="Every pair of these texts is compared.", missing="texts that this server")
     if own := uploads.own().get(name):
-        st.sidebar.caption(f"Your own, {plain(own.kind.lower())}: in this session's memory only, and in no link.")
+        _say_own(own)
     return name
 
 
-def pick(label: str, names: Sequence[str], *, key: str, help_: str | None = None, index: int = 0) -> str:
-    """A menu of names whose choice is in the link, unless it is the visitor's own; what a link names and is not there is said.
-
-    Streamlit writes a bound menu's choice into the address, so a menu that holds a name of the visitor's own is not bound:
-    it writes the other names itself.
-    """
-    asked = st.query_params.get(key)
-    if key in st.session_state and st.session_state[key] not in names:  # removed, or nothing for this page
-        del st.session_state[key]
-    if asked is not None and asked not in names and key not in st.session_state:
-        st.session_state[f"_missed_{key}"] = True
-    own = uploads.own()
-    if not any(name in own for name in names):
-        chosen = str(st.sidebar.selectbox(label, names, index, key=key, bind="query-params", help=help_))
-    else:
-        chosen = _unbound(label, names, key, help_, asked if asked is not None and asked in names else names[index])
-        st.query_params.pop(key, None)
-        if chosen not in own and chosen != names[0]:
-            st.query_params[key] = chosen
-    if st.session_state.get(f"_missed_{key}"):
-        if chosen == names[index]:
-            st.sidebar.caption(f"{label}: what the link names is not in this menu (what a visitor uploads is in no link), so "
-                               f"this is {plain(chosen)}.")
-        else:
-            del st.session_state[f"_missed_{key}"]
-    return chosen
+def choose_set() -> str:
+    """Queries with documents, from the menu; a name in a link that is not there falls back to the first."""
+    name = pick("Queries and documents", resources.retrieval_sets(), key=state.SET, missing="queries and documents that this server",
+                help_="Questions, the documents that answer them, and all other documents to be told apart. Sets of your own come "
+                      "from the page Your data.")
+    if own := uploads.own().get(name):
+        _say_own(own)
+    return name
 
 
-def _unbound(label: str, names: Sequence[str], key: str, help_: str | None, usual: str) -> str:
-    """A menu that is in no link and still keeps its choice from page to page, where Streamlit makes a new widget of it."""
-    session, own = private.session(), list(uploads.own())
-    place = st.query_params.get(state.OWN, "")
-    if key == state.CORPUS and place:
-        del st.query_params[state.OWN]
-        if place in map(str, range(len(own))):
-            session.choices[key] = ("", own[int(place)])
-    page, kept = session.choices.get(key, ("", usual))
-    if page != session.page:
-        st.session_state[key] = kept if kept in names else usual
-    chosen = str(st.sidebar.selectbox(label, names, key=key, help=help_))
-    session.choices[key] = (session.page, chosen)
-    return chosen
+def _say_own(own: uploads.Own) -> None:
+    st.sidebar.caption(f"Your own, {plain(own.kind.lower())}: in this session's memory only, and in no link.")
 
 
 def choose_model() -> str:
     if wanted := st.session_state.get(_WANTED):
         _await_model(str(wanted))
     more = "Add your own below." if resources.models_allowed() else "The owner of this server says which there are."
-    name = pick("Model", list(resources.model_names()), key=state.MODEL, help_=f"{EMBEDDED} comes with Poolscope. {more}")
+    name = pick("Model", list(resources.model_names()), key=state.MODEL, missing="a model that this server",
+                help_=f"{EMBEDDED} comes with Poolscope. {more}")
     if resources.models_allowed():
         with st.sidebar.popover("Add a model", width="stretch"):
             st.text_input("Hugging Face id or folder, then Enter", key="model_wanted", max_chars=500, on_change=_want_model,
@@ -177,6 +156,7 @@ def choose_setting() -> tuple[str, str, PairOptions]:
 def choose_layer(model_name: str, key: str = state.LAYER, label: str = "Layer") -> Layer:
     """A layer of the model, or "final": what pooling sees."""
     layers = [*map(str, range(layer_count(results.model(model_name)) + 1)), FINAL]
+    links.say_missing("a layer that this model", key, layers, FINAL)
     chosen = st.sidebar.select_slider(label, layers, value=FINAL, key=key, bind="query-params",
                                       help="0 is the embedding output; final is what pooling sees.")
     return FINAL if chosen == FINAL else int(chosen)
@@ -188,12 +168,21 @@ def choose_special() -> bool:
 
 
 def choose_row(label: str, last: int, usual: int, key: str) -> int:
-    """A row of the texts, counted from 0."""
+    """A row of the texts, counted from 0; a link's row that there is not (of other texts, say) is said to be none."""
+    asked, refused = st.query_params.get(key, ""), f"_{key}_refused"
+    if asked.isdecimal() and int(asked[:9]) > last:
+        st.session_state[refused] = (asked[:9], last)
     try:
-        return int(st.sidebar.number_input(label, 0, last, usual, key=key, bind="query-params"))
+        row = int(st.sidebar.number_input(label, 0, last, usual, key=key, bind="query-params"))
     except OverflowError:
         # Streamlit makes a whole number of what a link says before it looks at the ends: 1e999 is infinite.
-        return int(st.sidebar.number_input(label, 0, last, usual, key=f"{key}_unbound"))
+        row = int(st.sidebar.number_input(label, 0, last, usual, key=f"{key}_unbound"))
+    if said := st.session_state.get(refused):
+        if (row, last) == (usual, said[1]):  # until another row or other texts are chosen
+            st.sidebar.caption(f"Row {said[0]} is none of these texts (0 to {last}); row {row} is shown.")
+        else:
+            del st.session_state[refused]
+    return row
 
 
 def chosen() -> dict[str, str]:
@@ -236,12 +225,18 @@ def compute_or_wait(request: Request, height: int = FIGURE_HEIGHT) -> None:
     """In place of a figure whose result is not stored: the button that starts it, its progress, or why it failed."""
     job = resources.jobs().get(request.job_key)
     if job is not None and job.snapshot().active:
+        if not st.session_state.get(f"_left_{job.id}"):
+            presence.note(state.watcher())
+            resources.jobs().join(request.job_key, state.watcher())
         _progress(request, height)
+        return
+    if not hosted.can_compute():
+        _cannot_compute(height)
         return
     with st.container(height=height, border=True, horizontal_alignment="center", vertical_alignment="center"):
         label = request.action + (f", about {_rounded(request.seconds)}" if request.seconds else "")
         if job is not None and job.snapshot().state == "failed":
-            st.error(plain(job.snapshot().sentence))
+            st.error(plain(hosted.without_paths(job.snapshot().sentence)))
             label = f"Try again: {request.action[0].lower()}{request.action[1:]}"
         elif job is not None and job.snapshot().state == "cancelled":
             st.markdown("Cancelled; nothing was stored.", text_alignment="center")
@@ -255,11 +250,20 @@ def compute_or_wait(request: Request, height: int = FIGURE_HEIGHT) -> None:
             st.error(plain(problem))
 
 
+def _cannot_compute(height: int) -> None:
+    """Where the installation has no torch: what is missing, and how to get what is asked for."""
+    with st.container(height=height, border=True, horizontal_alignment="center", vertical_alignment="center"):
+        st.markdown("This view is not stored here, and this server cannot compute it: PyTorch is not installed. Choose one of the "
+                    "texts and models that come with Poolscope at their final layer, or run Poolscope yourself:",
+                    text_alignment="center")
+        st.code(hosted.RUN_IT, language="bash", wrap_lines=True)
+
+
 def _start(request: Request) -> None:
     try:
         results.start(request, state.watcher())
     except PoolscopeError as error:
-        st.session_state["_start_problem"] = str(error)
+        st.session_state["_start_problem"] = hosted.without_paths(str(error))
 
 
 @st.fragment(run_every=0.5)
@@ -272,16 +276,21 @@ def _progress(request: Request, height: int) -> None:
     place = registry.place(job)
     with st.container(height=height, border=True, horizontal_alignment="center", vertical_alignment="center"):
         if place:
-            st.markdown(f"Waiting: number {place} in line.", text_alignment="center")
+            wait = registry.wait_seconds(job)
+            until = f", about {_rounded(wait)} until its turn" if wait is not None else ""
+            st.markdown(f"Waiting: number {place} in line{until}.", text_alignment="center")
         else:
             count = f" {now.done:,} of {now.total:,}" if now.total else ""
             left = f", about {_rounded(now.seconds_left)} left" if now.seconds_left is not None else ""
             st.progress(now.done / now.total if now.total else 0.0, width=420,
                         text=f"{plain(now.stage) or 'Starting'}{count}{left}")
         for note in now.notes:
-            st.caption(plain(note))
+            st.caption(plain(hosted.without_paths(note)))
+        if st.session_state.get(f"_left_{job.id}"):
+            st.caption("Others wait for this too, so it goes on without you.")
+            return
         if st.button("Cancel", key=f"cancel_{request.key.digest[:12]}"):
-            registry.cancel(request.job_key, state.watcher())
+            st.session_state[f"_left_{job.id}"] = not registry.cancel(request.job_key, state.watcher())
             st.rerun()
 
 

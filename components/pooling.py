@@ -26,7 +26,7 @@ IN_WORDS = {MEAN: "mean of the tokens", CLS: "first token ([CLS])", LAST: "last 
             SQRT: "sum over √n", WEIGHTED: "mean weighted by position", UNMASKED: "mean over padding too (a fault)"}
 
 
-def pool(states: TokenStates, pooling: str) -> FloatArray:
+def pool(states: TokenStates, pooling: str, dtype: Any = np.float32) -> FloatArray:
     """One vector a text.
 
     Args:
@@ -34,7 +34,7 @@ def pool(states: TokenStates, pooling: str) -> FloatArray:
         pooling: of ``POOLINGS``: mean x; first token; last token; elementwise max; sum x / sqrt(n); sum k x_k / sum k, k from 1.
 
     Returns:
-        (n_texts, dim) float32; sums are taken in float64.
+        (n_texts, dim) of ``dtype``; sums are taken in float64.
 
     Raises:
         DataError: another name, or a text without a token.
@@ -43,17 +43,17 @@ def pool(states: TokenStates, pooling: str) -> FloatArray:
         raise DataError("pooling", f"must be one of {', '.join(POOLINGS)}", shown(pooling), "choose one of these")
     lengths = states.lengths
     if not len(lengths):
-        return np.empty((0, states.dim), dtype=np.float32)
+        return np.empty((0, states.dim), dtype=dtype)
     if (lengths == 0).any():
         raise DataError(f"text {int(np.flatnonzero(lengths == 0)[0])}", "must have a token to be pooled", "none",
                         "leave it out, or use a model that adds special tokens")
     first, x = states.offsets[:-1], states.states
     if pooling == CLS:
-        return np.asarray(x[first], dtype=np.float32)
+        return np.asarray(x[first], dtype=dtype)
     if pooling == LAST:
-        return np.asarray(x[states.offsets[1:] - 1], dtype=np.float32)
+        return np.asarray(x[states.offsets[1:] - 1], dtype=dtype)
     if pooling == MAX:
-        return np.maximum.reduceat(x, first, axis=0).astype(np.float32)
+        return np.maximum.reduceat(x, first, axis=0).astype(dtype)
     places = np.arange(len(x)) - np.repeat(first, lengths) + 1.0
     weights = places if pooling == WEIGHTED else np.ones(len(x))
     over = {MEAN: lengths, SQRT: np.sqrt(lengths), WEIGHTED: lengths * (lengths + 1) / 2}[pooling]
@@ -61,7 +61,7 @@ def pool(states: TokenStates, pooling: str) -> FloatArray:
     for i in range(len(lengths)):  # a text at a time: in float64, without a copy of all tokens
         at = slice(states.offsets[i], states.offsets[i + 1])
         sums[i] = weights[at] @ x[at].astype(np.float64)
-    return np.asarray(sums / over[:, None], dtype=np.float32)
+    return np.asarray(sums / over[:, None], dtype=dtype)
 
 
 class UnmaskedMeans:

@@ -61,12 +61,12 @@ def compute_pooling(of: RetrievalSet, ref: ModelRef, options: PoolingOptions, *,
     if found is not None:
         return found
 
+    from components.model_modules import after_pooling
     from components.pooling_measures import geometry, overlap_at, plane, pooled_vectors, poolings_for
-    from components.projection_head import dense_layers
 
     encoder, seconds = timed_encoder(ref, device, tuple(allow_remote_code), progress)
     own = declared(ref.folder)
-    head = dense_layers(ref)
+    head = after_pooling(ref)
     names = poolings_for(own.pooling)
     reference = default_reference(own.pooling)
     if reference not in names:
@@ -98,7 +98,8 @@ def compute_pooling(of: RetrievalSet, ref: ModelRef, options: PoolingOptions, *,
         "tied": {ranking: {name: found.tied for name, found in zip(names, row, strict=True)}
                  for ranking, row in zip(RANKINGS, by_ranking, strict=True)},
         "geometry": {name: _finite(geometry(queries.vectors[name], documents.vectors[name], judged)) for name in names},
-        "plane_shares": [list(pair) for pair in shares], "dim": int(documents.vectors[reference].shape[1]), "dense": len(head),
+        "plane_shares": [list(pair) for pair in shares], "dim": int(documents.vectors[reference].shape[1]),
+        "modules": list(head.names), "unknown_modules": list(head.unknown),
         "max_length": encoder.max_length, "n_cut_documents": documents.n_cut, "n_cut_queries": queries.n_cut,
         "unknown_share": documents.unknown_share, "corpus": of.name, "device": encoder.device, "notes": list(of.notes),
         "model_notes": list(documents.notes), "second_order": second}
@@ -122,13 +123,13 @@ def compute_pooling(of: RetrievalSet, ref: ModelRef, options: PoolingOptions, *,
 
 def _rankings(of: RetrievalSet, queries: Pooled, documents: Pooled, names: Sequence[str]) -> list[list[Found]]:
     """Each of ``RANKINGS``: what every pooling finds."""
-    from components.retrieval import COSINE, DOT, EUCLIDEAN, evaluate_vectors
+    from components.retrieval import COSINE, DOT, EUCLIDEAN, evaluate_vectors, placed
 
-    hows: dict[str, tuple[str, dict[str, bool]]] = {
-        COSINE: (COSINE, {}), DOT: (DOT, {}), EUCLIDEAN: (EUCLIDEAN, {}), RANKINGS[3]: (EUCLIDEAN, {"unit_queries": True}),
-        RANKINGS[4]: (EUCLIDEAN, {"unit_documents": True})}
-    return [[evaluate_vectors(of, queries.vectors[name], documents.vectors[name], similarity, **flags) for name in names]
-            for similarity, flags in (hows[ranking] for ranking in RANKINGS)]
+    hows = {COSINE: (COSINE, False, False), DOT: (DOT, False, False), EUCLIDEAN: (EUCLIDEAN, False, False),
+            RANKINGS[3]: (EUCLIDEAN, True, False), RANKINGS[4]: (EUCLIDEAN, False, True)}
+    return [[evaluate_vectors(of, placed(of, queries.vectors[name]), documents.vectors[name], similarity, unit_queries=unit_queries,
+                              unit_documents=unit_documents) for name in names]
+            for similarity, unit_queries, unit_documents in (hows[ranking] for ranking in RANKINGS)]
 
 
 def _answers(of: RetrievalSet) -> Any:
@@ -181,7 +182,7 @@ def _float32() -> Any:
     return torch.float32
 
 
-def _graded_and_probe(encoder: Encoder, names: Sequence[str], head: Sequence[Any], meta: dict[str, Any],
+def _graded_and_probe(encoder: Encoder, names: Sequence[str], head: Any, meta: dict[str, Any],
                       cancelled: CancelEvent | None) -> dict[str, Any]:
     """The bundled graded pairs' similarities, and which of the bundled sentences a linear probe names rightly."""
     from components.corpora import load_corpus, load_pairs, subject_fields

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from components.models import Declared
 from components.pooling import MEAN
 from components.query_statistics import (
     bootstrap_means,
@@ -186,19 +187,25 @@ def _plain(value: Any) -> Any:
 
 def retrieval_rows(result: PoolingResult, ranking: str = COSINE) -> list[Row]:
     """Means over queries with bootstrap intervals, differences and randomisation tests; second-order scores on their half."""
-    rows: dict[tuple[str, str], Row] = {}
     names = [name for name in result.names if name in result.poolings or ranking == COSINE]
-    declared = np.stack([result.per_query(result.declared, metric) for metric in METRICS], axis=1)
-    for name in names:
-        values = np.stack([result.per_query(name, metric, ranking) for metric in METRICS], axis=1)
-        asked = ~np.isnan(values).any(axis=1)
-        means = bootstrap_means(values[asked], "queries")
-        gaps = bootstrap_means((values - declared)[asked], "queries")
-        same = name == result.declared and ranking == COSINE
-        for k, metric in enumerate(METRICS):
-            rows[name, metric] = Row(name, metric, means[k], None if same else gaps[k],
-                                     None if same else randomisation_p((values - declared)[asked, k]), None)
-    return _corrected([rows[name, metric] for metric in METRICS for name in names])
+    columns = [(name, metric) for name in names for metric in METRICS]
+    values = np.stack([result.per_query(name, metric, ranking) for name, metric in columns], axis=1)
+    declared = np.stack([result.per_query(result.declared, metric) for _, metric in columns], axis=1)
+    found: dict[tuple[str, str], tuple[Interval, Interval, float]] = {}
+    for tuned in (False, True):  # what was tuned on some queries is measured, and compared, on the others
+        at = [k for k, (name, _) in enumerate(columns) if (name == PENALTY) == tuned]
+        if at:
+            rows = ~np.isnan(values[:, at]).any(axis=1)
+            one, gap = values[rows][:, at], (values - declared)[rows][:, at]
+            parts = zip(bootstrap_means(one, "queries"), bootstrap_means(gap, "queries"), randomisation_p(gap).tolist(), strict=True)
+            found |= {columns[k]: part for k, part in zip(at, parts, strict=True)}
+    same = result.declared if ranking == COSINE else None
+    return _corrected([_compared(name, metric, *found[name, metric], same=name == same) for metric in METRICS for name in names])
+
+
+def _compared(name: str, metric: str, value: Interval, gap: Interval, p: float, *, same: bool) -> Row:
+    """A row; the pooling that others are compared with has no difference to itself."""
+    return Row(name, metric, value, None if same else gap, None if same else p, None)
 
 
 def graded_rows(result: PoolingResult) -> list[Row]:
@@ -221,11 +228,10 @@ def probe_rows(result: PoolingResult) -> list[Row]:
     for metric, right in result.probes.items():
         right = right.astype(np.float64)
         declared = right[result.at(result.declared)]
-        means = bootstrap_means(right.T, "texts")
-        gaps = bootstrap_means((right - declared).T, "texts")
-        rows += [Row(name, metric, means[k], None, None, None) if name == result.declared else
-                 Row(name, metric, means[k], gaps[k], randomisation_p(right[k] - declared), None)
-                 for k, name in enumerate(result.poolings)]
+        gaps = (right - declared).T
+        parts = zip(result.poolings, bootstrap_means(right.T, "texts"), bootstrap_means(gaps, "texts"), randomisation_p(gaps).tolist(),
+                    strict=True)
+        rows += [_compared(name, metric, mean, gap, p, same=name == result.declared) for name, mean, gap, p in parts]
     return _corrected(rows)
 
 
@@ -238,6 +244,18 @@ def _corrected(rows: Sequence[Row]) -> list[Row]:
             adjusted[row.pooling, metric] = p
     return [Row(row.pooling, row.metric, row.value, row.difference, row.p, adjusted.get((row.pooling, row.metric)))
             for row in rows]
+
+
+QUERY_PROMPTS, DOCUMENT_PROMPTS = ("query", "s2p_query", "web_search_query"), ("document", "passage", "corpus")
+"""Names under which models declare prompts for the two sides, the usual one first."""
+
+
+def declared_prompts(own: Declared) -> tuple[str, str]:
+    """What a model's files put in front of queries and of documents; the default prompt where a side has none of its own."""
+    known = own.prompts or {}
+    usual = known.get(own.default_prompt or "", "")
+    query, document = (next((known[name] for name in names if name in known), usual) for names in (QUERY_PROMPTS, DOCUMENT_PROMPTS))
+    return query, document
 
 
 def default_reference(declared: str | None) -> str:

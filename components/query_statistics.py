@@ -43,19 +43,21 @@ def bootstrap_means(values: FloatArray, of: str) -> list[Interval]:
             for m, low, high, there in zip(means, found.low, found.high, known, strict=True)]
 
 
-def randomisation_p(differences: FloatArray) -> float:
-    """Two-sided p of a paired randomisation test: every sign of a difference is as likely as the other.
+def randomisation_p(differences: FloatArray) -> FloatArray:
+    """Two-sided p of paired randomisation tests of means: every sign of a row's differences is as likely as the other.
 
     Args:
-        differences: (n,) of the two values of each query. Exact where 2^n is at most ``SWAPS``, else of so many draws, the
-            observed one counted among them; 1 where all differences are 0.
+        differences: (n, k) of the two values of each query; the k columns are drawn by the same signs.
+
+    Returns:
+        (k,). Exact where 2^n is at most ``SWAPS``, else of so many draws, the observed one counted among them; 1 where all
+        differences are 0, and for one row, which is as large with either sign.
     """
-    x = differences[differences != 0]  # a zero has no sign to swap
-    if len(x) < 2:  # one difference is as large with either sign
-        return 1.0
-    found = stats.permutation_test((x,), np.sum, permutation_type="samples", vectorized=True, n_resamples=SWAPS, batch=500,
-                                   rng=np.random.default_rng(SEED))
-    return float(min(1.0, found.pvalue))
+    if len(differences) < 2:
+        return np.ones(differences.shape[1])
+    found = stats.permutation_test((differences,), np.sum, axis=0, permutation_type="samples", vectorized=True, n_resamples=SWAPS,
+                                   batch=200, rng=np.random.default_rng(SEED))
+    return np.asarray(np.minimum(1.0, found.pvalue), dtype=np.float64)
 
 
 def spearman_interval(one: FloatArray, grades: FloatArray, of: str) -> Interval:

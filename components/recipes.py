@@ -15,6 +15,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from components.errors import DataError, shown
+from components.plain_yaml import OnceLoader
 
 MAX_RECIPE_BYTES = 100_000
 
@@ -111,23 +112,6 @@ class Recipe(_Strict):
         return str(yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True))
 
 
-class _OnceLoader(yaml.SafeLoader):
-    """Refuses a key that stands twice, of which YAML would keep the last without a word."""
-
-
-def _once(loader: yaml.SafeLoader, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-    seen = set()
-    for key_node, _ in node.value:
-        key = loader.construct_object(key_node, deep=True)  # type: ignore[no-untyped-call]
-        if key in seen:
-            raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} stands twice", key_node.start_mark)
-        seen.add(key)
-    return dict(loader.construct_mapping(node, deep=deep))
-
-
-_OnceLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _once)
-
-
 def read_recipe(file: Path) -> Recipe:
     """The recipe in a YAML file; relative files in it are meant from the recipe's own folder.
 
@@ -162,7 +146,7 @@ def parse_recipe(text: str, called: str = "recipe") -> Recipe:
         DataError: as ``read_recipe``.
     """
     try:
-        found = yaml.load(text, Loader=_OnceLoader)
+        found = yaml.load(text, Loader=OnceLoader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f" in line {mark.line + 1}" if mark else ""

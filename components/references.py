@@ -56,12 +56,13 @@ def references(states: TokenStates, norms: Any, *, seed: int = 0, dtype: torch.d
     return References(within, between, ratio, half, unrelated, unrelated_norm, float(np.median(norms)), tuple(missing))
 
 
-def finite_samples(states: TokenStates, eligible: IntArray, *, seed: int = 0, splits: int = SPLITS,
+def finite_samples(states: TokenStates, eligible: IntArray, *, seed: int = 0, splits: int = SPLITS, half: int | None = None,
                    dtype: torch.dtype = torch.float32) -> tuple[Interval, Interval, Interval, float]:
     """Mean d_sigma within and between texts from halves of equal token count, their ratio, and the halves' length.
 
     Each eligible text a is split into disjoint random parts a1 and a2 of m tokens; b1 are m random tokens of another
-    text b, one of those nearest to a in length; m is half the shorter of the two texts.
+    text b, one of those nearest to a in length; m is half the shorter of the two texts, or ``half`` where that is given
+    (then every eligible text must have twice as many tokens).
     """
     rng = np.random.default_rng(seed)
     lengths = states.lengths
@@ -69,7 +70,7 @@ def finite_samples(states: TokenStates, eligible: IntArray, *, seed: int = 0, sp
     rows: list[tuple[int, int]] = []
     for _ in range(splits):
         for a, b in zip(eligible, _partners(eligible, lengths, rng), strict=True):
-            m = int(min(lengths[a], lengths[b])) // 2
+            m = int(min(lengths[a], lengths[b])) // 2 if half is None else half
             own = states.offsets[a] + rng.permutation(int(lengths[a]))[:2 * m]
             pieces += [own[:m], own[m:], states.offsets[b] + rng.permutation(int(lengths[b]))[:m]]
             rows.append((int(a), int(b)))

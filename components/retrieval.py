@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -58,7 +59,8 @@ def scores(queries: FloatArray, documents: FloatArray, similarity: str = COSINE,
     """
     if similarity not in SIMILARITIES:
         raise DataError("similarity", f"must be one of {', '.join(SIMILARITIES)}", shown(similarity), "choose one of these")
-    q, d = np.asarray(queries, np.float64), np.asarray(documents, np.float64)
+    q: FloatArray = np.asarray(queries, np.float64)
+    d: FloatArray = np.asarray(documents, np.float64)
     if not (np.isfinite(q).all() and np.isfinite(d).all()):
         raise DataError("vectors", "must be finite", "NaN or infinity", "check the model's weights and texts")
     q = unit(q) if unit_queries or similarity == COSINE else q
@@ -78,44 +80,55 @@ def evaluate(of: RetrievalSet, rows: Iterator[FloatArray] | Sequence[FloatArray]
         rows: (n_documents,) scores for each answered query in the order of ``of.answered``.
         metrics: of ``METRICS``.
     """
-    import pytrec_eval
-
     judged, answered = _judgements(of), of.answered
-    runs: dict[str, dict[str, int]] = {}
     top = np.zeros((len(answered), min(DEPTH, len(of.documents))), dtype=np.int32)
     first, tied = np.zeros(len(answered), dtype=np.int64), 0
+    patterns: dict[Pattern, list[int]] = {}
     for k, (query, row) in enumerate(zip(answered.tolist(), rows, strict=True)):
+        numbers, grades = judged[query]
         order = np.argsort(-row, kind="stable")
         top[k] = order[:top.shape[1]]
-        relevant = np.fromiter((d for d, r in judged[query].items() if r > 0), dtype=np.int64)
-        places = np.flatnonzero(np.isin(order, relevant))
-        first[k] = places[0] + 1
+        rank = np.empty(len(order), dtype=np.int64)
+        rank[order] = np.arange(1, len(order) + 1)
+        relevant = numbers[grades > 0]
+        first[k] = rank[relevant].min()
         tied += _ties(row, relevant)
-        # Below the last document that answers nothing is counted by any metric.
-        deep = max(DEPTH, int(places[-1]) + 1)
-        runs[str(query)] = {str(d): deep - rank for rank, d in enumerate(order[:deep].tolist())}
-    qrels = {str(q): {str(d): r for d, r in judged[q].items()} for q in answered.tolist()}
-    measures = {_TREC[name] for name in metrics}
-    whole = pytrec_eval.RelevanceEvaluator(qrels, measures - {"recip_rank"}).evaluate(runs) if measures - {"recip_rank"} else {}
-    out: dict[str, FloatArray] = {}
-    for name in metrics:
-        if name == "mrr@10":  # trec_eval has no cut for it: nothing found in the first ten counts 0
-            out[name] = np.where(first <= DEPTH, 1.0 / first, 0.0)
-        else:
-            key = _TREC[name].replace(".", "_")
-            out[name] = np.array([whole[str(q)][key] for q in answered.tolist()])
-    return Found(out, top, first, tied)
+        patterns.setdefault(tuple(sorted(zip(rank[numbers].tolist(), grades.tolist(), strict=True))), []).append(k)
+    values = np.zeros((len(metrics), len(answered)))
+    for pattern, places in patterns.items():
+        values[:, places] = np.array(_trec_eval(pattern, tuple(metrics)))[:, None]
+    return Found(dict(zip(metrics, values, strict=True)), top, first, tied)
 
 
-_TREC = {"ndcg@10": "ndcg_cut.10", "mrr@10": "recip_rank", "map": "map", "recall@1": "recall.1", "recall@5": "recall.5",
-         "recall@10": "recall.10"}
+Pattern = tuple[tuple[int, int], ...]
+"""Rank and relevance of each judged document, in order of rank: all that a metric depends on."""
 
 
-def _judgements(of: RetrievalSet) -> dict[int, dict[int, int]]:
-    out: dict[int, dict[int, int]] = {}
+@lru_cache(maxsize=65_536)
+def _trec_eval(pattern: Pattern, metrics: tuple[str, ...]) -> tuple[float, ...]:
+    """trec_eval's metrics of one query whose judged documents stand at these ranks; the others are unjudged fillers."""
+    import pytrec_eval
+
+    deep = max(DEPTH, pattern[-1][0])  # what stands below the last judged document counts for nothing
+    run = {f"d{rank}": deep - rank for rank in range(1, deep + 1)}
+    measures = {_TREC[name] for name in metrics if name in _TREC}
+    found = pytrec_eval.RelevanceEvaluator({"q": {f"d{rank}": grade for rank, grade in pattern}}, measures).evaluate({"q": run})["q"] \
+        if measures else {}
+    first = next(rank for rank, grade in pattern if grade > 0)
+    # trec_eval's reciprocal rank has no cut: nothing found among the first ten counts 0.
+    return tuple((1 / first if first <= DEPTH else 0.0) if name == "mrr@10" else found[_TREC[name].replace(".", "_")]
+                 for name in metrics)
+
+
+_TREC = {"ndcg@10": "ndcg_cut.10", "map": "map", "recall@1": "recall.1", "recall@5": "recall.5", "recall@10": "recall.10"}
+
+
+def _judgements(of: RetrievalSet) -> dict[int, tuple[IntArray, IntArray]]:
+    """Query -> numbers of its judged documents, and their relevance."""
+    rows: dict[int, list[tuple[int, int]]] = {}
     for q, d, r in of.judged.tolist():
-        out.setdefault(q, {})[d] = r
-    return out
+        rows.setdefault(q, []).append((d, r))
+    return {q: (np.array([d for d, _ in found]), np.array([r for _, r in found])) for q, found in rows.items()}
 
 
 def _ties(row: FloatArray, relevant: IntArray) -> bool:
@@ -124,9 +137,19 @@ def _ties(row: FloatArray, relevant: IntArray) -> bool:
     return bool(np.isin(row[relevant], row[others]).any())
 
 
+def placed(of: RetrievalSet, asked: FloatArray) -> FloatArray:
+    """(n_queries, dim) with the answered queries' vectors, (n_answered, dim), at their places; the others' are never looked at."""
+    out = np.zeros((len(of.queries), asked.shape[1]), dtype=asked.dtype)
+    out[of.answered] = asked
+    return out
+
+
 def evaluate_vectors(of: RetrievalSet, queries: FloatArray, documents: FloatArray, similarity: str = COSINE, *,
                      unit_queries: bool = False, unit_documents: bool = False, metrics: Sequence[str] = METRICS) -> Found:
-    """``evaluate`` of vectors: (n_queries, dim) of all queries and (n_documents, dim)."""
+    """``evaluate`` of vectors: (n_queries, dim), of all queries, and (n_documents, dim)."""
+    if len(queries) != len(of.queries) or len(documents) != len(of.documents):
+        raise DataError("vectors", "must be one for each query and document", f"{len(queries):,} and {len(documents):,} for "
+                        f"{len(of.queries):,} queries and {len(of.documents):,} documents", "give whole arrays")
     asked = queries[of.answered]
 
     def rows() -> Iterator[FloatArray]:

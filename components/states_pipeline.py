@@ -73,7 +73,7 @@ def _device(device: str) -> str:
         import torch
 
         return "cuda" if torch.cuda.is_available() else "cpu"
-    from components.encoders import choose_device
+    from components.devices import choose_device
 
     return choose_device(device)
 
@@ -126,3 +126,13 @@ def run_states_pair(args: Mapping[str, Any], *, store: ResultStore, progress: Pr
     """The worker's task: two texts' states that came with the request, as an .npz."""
     progress(0, 0, "Transport plan")
     return compute_states_pair(read_token_states("states.npz", bytes_of(args), max_bytes=INLINE_BYTES), store=store).key.digest
+
+
+def run_states_subset(args: Mapping[str, Any], *, store: ResultStore, progress: Progress, cancelled: CancelEvent) -> str:
+    """The worker's task: a plane or a plan of some tokens of two texts' states, which came as an .npz; options as for a model's."""
+    from components.subset_pipeline import made_of_key, make_subset, options_of
+
+    pair, options = read_token_states("states.npz", bytes_of(args), max_bytes=INLINE_BYTES), options_of(args)
+    key = made_of_key(states_pair_key(pair), options)
+    found = store.get(key) or make_subset(key, compute_states_pair(pair, store=store), options, store=store, progress=progress)
+    return found.key.digest

@@ -9,7 +9,7 @@ and scaling change it by one row and one column of sums; only its singular value
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -136,16 +136,22 @@ def cos_sim(x: FloatArray, y: FloatArray) -> FloatArray:
     return np.asarray(a @ b.T)
 
 
+POOLINGS: dict[str, Callable[[FloatArray], FloatArray]] = {
+    "mean": lambda t: t.mean(axis=0), "first token": lambda t: t[0], "last token": lambda t: t[-1],
+    "max": lambda t: t.max(axis=0),
+    "weighted mean": lambda t: np.average(t, axis=0, weights=np.arange(1, len(t) + 1))}
+"""A text's vector from its tokens, as in sentence-transformers' Pooling; the weighted mean's weights are 1, 2, ... n. The mean
+over the root of the length has the mean's direction and so its cosines."""
+
+
 def pooled_cosines(x: FloatArray, y: FloatArray) -> dict[str, float]:
-    """Cosine of the two texts' vectors under mean, first-token and max pooling; NaN for a vector of length 0.
+    """Cosine of the two texts' vectors under each of ``POOLINGS``; NaN for a vector of length 0.
 
     Args:
-        x, y: (n, dim), (m, dim) token states; the first token is the first row.
+        x, y: (n, dim), (m, dim) token states in their order.
     """
     one, other = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    vectors = {"mean": (one.mean(axis=0), other.mean(axis=0)), "first token": (one[0], other[0]),
-               "max": (one.max(axis=0), other.max(axis=0))}
-    return {name: float(cos_sim(a[None], b[None])[0, 0]) for name, (a, b) in vectors.items()}
+    return {name: float(cos_sim(pool(one)[None], pool(other)[None])[0, 0]) for name, pool in POOLINGS.items()}
 
 
 @dataclass(frozen=True)
@@ -154,17 +160,18 @@ class Projection:
 
     Attributes:
         name: which plane.
-        basis: (2, dim) orthonormal rows; the second is 0 where the tokens span one direction only.
+        basis: (2, dim) orthonormal rows; the second is 0 where the tokens span one direction only. None for a plane that is no
+            linear projection (UMAP), on which a Gaussian has no ellipse.
         x, y: (n, 2), (m, 2) tokens of the texts.
-        share: of both texts' joint variance that lies in the plane.
+        share: of both texts' joint variance that lies in the plane; None where it is no linear projection.
         axes: words for the two axes.
     """
 
     name: str
-    basis: FloatArray
+    basis: FloatArray | None
     x: FloatArray
     y: FloatArray
-    share: float
+    share: float | None
     axes: tuple[str, str]
 
 

@@ -40,12 +40,20 @@ def one_pair(text_a: str, text_b: str) -> PairList:
     Raises:
         DataError: an empty or overlong text.
     """
-    for name, text in (("A", text_a), ("B", text_b)):
-        if not text.strip():
-            raise DataError(f"text {name}", "must not be empty", shown(text), "type a word")
-        if len(text) > MOST_CHARS:
-            raise DataError(f"text {name}", f"must be at most {MOST_CHARS:,} characters", f"{len(text):,}", "shorten it")
-    return PairList("two texts", (text_a,), (text_b,))
+    return PairList("two texts", (checked("A", text_a),), (checked("B", text_b),))
+
+
+def checked(name: str, text: str) -> str:
+    """The text, if it can be one.
+
+    Raises:
+        DataError: it is empty or too long; ``name`` says which one.
+    """
+    if not text.strip():
+        raise DataError(f"text {name}", "must not be empty", shown(text), "type a word")
+    if len(text) > MOST_CHARS:
+        raise DataError(f"text {name}", f"must be at most {MOST_CHARS:,} characters", f"{len(text):,}", "shorten it")
+    return text
 
 
 def compute_tokens(pair: PairList, ref: ModelRef, options: TokenOptions, *, store: ResultStore, device: str = "auto",

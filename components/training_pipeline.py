@@ -42,7 +42,7 @@ def prepare(recipe: Recipe) -> Prepared:
     Raises:
         DataError, ModelError: with a sentence.
     """
-    from components.encoders import choose_device
+    from components.devices import choose_device
     from components.training import Prepared
 
     ref = resolve_model(recipe.model, download=True)

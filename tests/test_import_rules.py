@@ -21,19 +21,32 @@ HEAVY = {"torch", "transformers", "sentence_transformers", "umap"}
 FILES = sorted(p for folder in ("app", "components") for p in (ROOT / folder).rglob("*.py"))
 
 STORE = {"components.store", "components.store_folder", "components.result_files", "components.result_key"}
-CORPORA = {"components.published", "components.corpora", "components.files", "components.tables", "components.columns",
-           "components.retrieval_sets", "components.inline_texts", "components.token_files", "components.hub_datasets"}
+CORPORA = {"components.retrieval_sets", "components.vector_files", "components.vector_text", "components.audit_texts",
+           "components.truncation_tables", "components.inline_texts", "components.token_files", "components.hub_datasets",
+           "components.published", "components.corpora", "components.files", "components.tables", "components.columns"}
+CONFIGURATION = {"components.embedding_config"}
+"""Files of settings: read like texts, and checked against a model's own files."""
 PIPELINE = {"components.pipeline", "components.gallery", "components.training_pipeline", "components.layer_pipeline",
-            "components.token_pipeline", "components.states_pipeline", "components.model_fetch",
+            "components.pooling_pipeline", "components.fault_pipeline", "components.pooled_umap_pipeline",
+            "components.truncation_pipeline", "components.token_pipeline", "components.subset_pipeline",
+            "components.length_pipeline", "components.audit_pipeline", "components.states_pipeline", "components.model_fetch",
             "components.nano", "components.nano_settings", "components.nano_table"}
+EXPORTS = {"components.html_export", "components.html_look"}
+"""Files that anyone opens: made from figures, and themselves no computation."""
+EXPORTING = {"app.cli.export", "app.cli.export_site"}
+"""Commands that draw what pages draw, by the pages' own code."""
 CHART_WORDS = {"components.charts.style.caption_number", "components.charts.style.interval_text"}
 """How numbers are written; sentences use it as figures do."""
 ONE_FILE = {"transformers": {"components.encoders", "components.nano_backbone", "components.training"},
-            "sentence_transformers": {"components.batch_order", "components.encoders", "components.losses", "components.training"},
+            "sentence_transformers": {"components.batch_order", "components.encoders", "components.losses", "components.training",
+                                      "components.model_modules"},
             "datasets": {"components.training", "components.hub_datasets"}, "filelock": {"components.training_folder"} | STORE,
-            "pydantic": {"components.recipes", "app.settings"}, "yaml": {"components.recipes"},
+            "pydantic": {"components.recipes", "components.embedding_config", "app.settings"},
+            "yaml": {"components.recipes", "components.embedding_config", "components.plain_yaml", "components.truncation_advice"},
             "tokenizers": {"components.nano_tokens"}, "safetensors": {"components.nano_backbone"},
-            "umap": {"components.projection"}, "ot": {"components.transport"}, "ranx": {"components.retrieval"}}
+            "sklearn": {"components.pooling_measures", "components.projection", "components.truncation_measures"},
+            "statsmodels": {"components.query_statistics"}, "threadpoolctl": {"components.pooling_measures"},
+            "umap": {"components.projection"}, "ot": {"components.transport"}, "pytrec_eval": {"components.retrieval"}}
 """Where each special library may be imported; a loss made for a library's trainer has to know that library, and
 who trains a model from nothing makes its classes, tokenizer and checkpoints."""
 
@@ -106,7 +119,8 @@ def file_of(name: str) -> Path:
 
 
 COMPUTATIONS = [path for path in of("components") if name_of(path) not in
-                STORE | CORPORA | PIPELINE | {"components", "components.errors", "components.types", "components.models"}
+                STORE | CORPORA | CONFIGURATION | PIPELINE | EXPORTS | {"components", "components.errors", "components.types",
+                    "components.models"}
                 and not name_of(path).startswith("components.charts")]
 
 
@@ -119,7 +133,7 @@ def test_the_walk_sees_what_there_is():
 @each(of("components"))
 def test_components_know_no_app_and_no_streamlit(path):
     assert "app" not in {found.package for found in imports(path)} and "streamlit" not in others(path)
-    if not name_of(path).startswith("components.charts"):
+    if not name_of(path).startswith("components.charts") and name_of(path) not in EXPORTS:
         assert "plotly" not in others(path)
 
 
@@ -151,6 +165,12 @@ def test_texts_know_no_computation(path):
     assert others(path) <= {"numpy", "pandas", "pyarrow", "datasets", "huggingface_hub"}
 
 
+@each([file_of(name) for name in sorted(CONFIGURATION)])
+def test_configurations_know_no_computation(path):
+    assert ours(path) <= {"components.errors", "components.types", "components.models", "components.plain_yaml", "components.files"}
+    assert others(path) <= {"pydantic", "yaml"}
+
+
 def test_models_are_found_without_torch():
     assert ours(file_of("components.models")) == {"components.errors"}
     assert others(file_of("components.models")) <= {"huggingface_hub"}
@@ -158,7 +178,8 @@ def test_models_are_found_without_torch():
 
 @each(COMPUTATIONS)
 def test_computations_know_no_store_and_no_figure(path):
-    allowed = {"components.errors", "components.types", "components.models"} | {name_of(p) for p in COMPUTATIONS}
+    allowed = {"components.errors", "components.types", "components.models", "components.files"} | CONFIGURATION | {
+        name_of(p) for p in COMPUTATIONS}
     assert {f.name for f in imports(path) if f.package in ("app", "components") and f.module not in allowed} <= CHART_WORDS
     assert others(path) <= {"numpy", "scipy", "pandas", "pyarrow", "torch"} | {k for k, v in ONE_FILE.items() if name_of(path) in v}
 
@@ -168,10 +189,12 @@ def test_the_pipeline_computes_only_after_a_miss(path):
     top = {found.module for found in imports(path) if found.top and found.package == "components"}
     assert top <= STORE | CORPORA | {"components.errors", "components.types", "components.models", "components.pair_map",
                                      "components.recipes", "components.training_folder",
+                                     "components.pooling_result", "components.truncation_result",
+                                     "components.truncation_pipeline", "components.pooling_pipeline", "components.fault_pipeline",
                                      "components.pipeline", "components.training_pipeline", "components.layer_pipeline",
-                                     "components.token_pipeline",
-                                     "components.layer_curves", "components.nano", "components.nano_settings",
-                                     "components.statistics", "components.probe"}
+                                     "components.layer_curves", "components.token_pipeline", "components.nano",
+                                     "components.nano_settings", "components.embedding_config",
+                                     "components.audit_options", "components.statistics", "components.probe"}
     assert {found.package for found in imports(path) if found.top} <= {"numpy", "components"} | set(sys.stdlib_module_names)
     assert not {module for module in ours(path) if module.startswith("components.charts")}
     assert not {"plotly", "streamlit"} & others(path)
@@ -193,7 +216,7 @@ def test_the_worker_knows_no_page():
         assert ours(file_of(name)) <= {"components.errors", "components.store", "components.pipeline"}
 
 
-@each([file_of(name) for name in ("app.resources", "app.results", "app.jobs", "app.job", "app.settings")])
+@each([file_of(name) for name in ("app.resources", "app.results", "app.request", "app.jobs", "app.job", "app.settings")])
 def test_what_serves_pages_knows_no_page(path):
     assert not {module for module in ours(path) if module.startswith(("app.views", "app.widgets", "app.cli", "app.main"))}
 
@@ -221,8 +244,16 @@ def test_views_only_show(path):
 @each(of("app.cli"))
 def test_commands_know_no_page(path):
     assert not {"streamlit", *HEAVY} & others(path)
-    assert {module for module in ours(path) if module.startswith("app.") and not module.startswith("app.cli")} \
-        <= {"app.settings"}
+    used = {module for module in ours(path) if module.startswith("app.") and not module.startswith("app.cli")}
+    if name_of(path) not in EXPORTING:
+        assert used <= {"app.settings"}
+    assert not {found.module for found in imports(path) if found.top} & used - {"app.settings"}, "Streamlit costs half a second"
+
+
+def test_exported_files_know_figures_and_nothing_else():
+    for name in EXPORTS:
+        assert ours(file_of(name)) <= EXPORTS | {"components.cells", "components.charts.style"}
+        assert others(file_of(name)) <= {"numpy", "pandas", "plotly"}
 
 
 @each(of("app.cli"))

@@ -1,7 +1,8 @@
 """The command ``poolscope``: one file per subcommand; this one joins them and turns errors into sentences.
 
 Exit codes: 0 done; 1 the input cannot be used (the sentence says why); 2 wrong usage of the command; 3 something
-stored is damaged (``cache verify``); 70 an internal error; 130 stopped by the user.
+stored is damaged (``cache verify``); 70 an internal error; 130 stopped by the user. ``audit`` has its own three: 0 clean, 1 departs,
+2 could not tell.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import warnings
 
 import typer
 
-from app.cli import cache, gallery, layers, nano, pairs, serve, train
+from app.cli import audit, cache, export, export_site, gallery, layers, nano, pairs, pooling, serve, train, truncation
 from components.errors import PoolscopeError
 from components.store import StoreWarning
 
@@ -22,8 +23,14 @@ cli = typer.Typer(name="poolscope", no_args_is_help=True, add_completion=False, 
 cli.command("serve")(serve.serve)
 cli.command("pairs")(pairs.pairs)
 cli.command("layers")(layers.layers)
+cli.command("pooling")(pooling.pooling)
+cli.command("truncation")(truncation.truncation)
 cli.command("train")(train.train)
+cli.command("config")(audit.config)
+cli.command("audit")(audit.audit)
+cli.command("export-site")(export_site.export_site)
 cli.add_typer(cache.cli, name="cache")
+cli.add_typer(export.cli, name="export")
 cli.add_typer(gallery.cli, name="gallery")
 cli.add_typer(nano.cli, name="nano")
 

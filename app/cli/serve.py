@@ -23,6 +23,8 @@ def serve(
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = 8501,
     model: Annotated[list[str] | None, typer.Option(help="Offer this model too: folder or id. May repeat.")] = None,
     texts: Annotated[list[Path] | None, typer.Option(help="Offer this file of texts too. May repeat.")] = None,
+    in_frame: Annotated[bool, typer.Option("--in-frame", help="The pages stand in another site's frame (a Hugging Face Space): XSRF "
+                                                              "protection off, or uploads fail there.")] = False,
 ) -> None:
     """Start the pages in a browser's reach; stop with Ctrl-C."""
     own = settings()
@@ -43,9 +45,14 @@ def serve(
     typer.echo(f"Poolscope opens at http://{shown_host}:{port} (model {EMBEDDED}"
                + (f" and {len(models)} more" if models else "") + "); Ctrl-C stops it.")
     os.chdir(ROOT)  # where .streamlit/config.toml lies
-    os.execve(sys.executable, [sys.executable, "-m", "streamlit", "run", str(ROOT / "app" / "server.py"),
-                               "--server.address", host, "--server.port", str(port), "--server.headless", "true"],
-              environment)
+    command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "app" / "server.py"),
+               "--server.address", host, "--server.port", str(port), "--server.headless", "true"]
+    if in_frame:
+        command += ["--server.enableXsrfProtection", "false", "--server.enableCORS", "false"]
+    if own.hosted:  # whatever the environment says: a traceback shows paths and code
+        command += ["--client.showErrorDetails", "none", "--server.fileWatcherType", "none",
+                    "--server.maxUploadSize", str(max(1, round(own.max_file_mb)))]
+    os.execve(sys.executable, command, environment)
 
 
 def _refuse_used_port(host: str, port: int) -> None:

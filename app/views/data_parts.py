@@ -191,7 +191,7 @@ def _pages(one: Own) -> list[tuple[str, str]]:
 
 def _asking(path: str, one: Own, place: int) -> dict[str, str]:
     """What a page is told: the place among this session's own data, which says nothing to anybody else."""
-    if one.kind in (TEXTS, STATES):
+    if one.kind != PAIRS:
         return {state.OWN: str(place)}
     return {"map": {"labelled": "true"}, "pair": {"from": "Labelled pairs"}}.get(path, {})
 

@@ -1,8 +1,11 @@
 """Where, and through which part of the block, do a text's tokens gather round their mean?"""
 
+from functools import partial
+
 import streamlit as st
 
 from app import layer_data, theme, viewport, widgets
+from app.exports.layers import layers_view
 from app.views import layers_parts
 
 st.title("At which layers do a text's tokens gather round their mean?")
@@ -28,5 +31,5 @@ layers_parts.at_layer(data, quantity, layer, theme.current())
 layers_parts.heads(data, theme.current())
 layers_parts.more(data, layer, theme.current())
 layers_parts.caveats(data)
-layers_parts.exports(data, quantity, layer, published=published)
+layers_parts.exports(data, quantity, layer, partial(layers_view, data, quantity, layer, published=published), published=published)
 viewport.watch()

@@ -10,6 +10,7 @@ from app.map_data import Compared, Labelled, MapData, compare
 from app.views.map_controls import Plane
 from app.views.map_figures import CHART, common_ground, draw
 from app.views.map_parts import caption
+from app.words import plain
 from components.charts.style import ChartTheme, caption_number, interval_text
 from components.pair_selection import Box
 from components.types import Interval
@@ -29,7 +30,7 @@ def comparison(data: MapData, other: MapData, plane: Plane, theme: ChartTheme, b
             st.markdown(f"**{name}**")
             drawn, alt = draw(side, plane, theme, narrow=True, box=box, labelled=over, common=common)
             st.plotly_chart(drawn, theme=None, key=f"map_side_{name.lower()}", alt=f"{name}: {alt}", config=CHART)
-            st.caption(caption(side))
+            st.caption((plain(over.note) if over else "") + caption(side))
     st.dataframe([_in_words(data, other, row) for row in compare(data, other)], hide_index=True, key="differences")
     st.caption("Differences with 95% intervals over texts" + (
         "; over the same pairs of the same texts they are paired." if data.corpus is other.corpus else ". Like length: means "

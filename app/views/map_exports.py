@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict
 
 import plotly.graph_objects as go
 import streamlit as st
 
 from app import tables, widgets
-from app.figure_files import figure_files
+from app.exports import button
+from app.exports.map import about, map_view
+from app.figure_files import figure_files, file_word
 from app.map_data import Labelled, MapData, by_length, compare
 from app.views.map_comparison import ORDER
 from app.views.map_controls import Plane
@@ -46,6 +46,7 @@ def exports(data: MapData, other: MapData | None, plane: Plane, box: Box | None,
         at = box_rows(data.pairs, box) if box else data.largest(200)
         tables.table_files(lambda: tables.pair_table(data.pairs, at, data.corpus), "Pairs", f"{name}-pairs", about(data, box),
                            key="export_pairs")
+        button.one_file(lambda: map_view(sides, plane, box, labelled), name, key="export_html")
         if other is not None:
             both = {f"{order.lower()} {key}": value for order, side in zip(ORDER, sides, strict=True)
                     for key, value in about(side).items()}
@@ -55,19 +56,7 @@ def exports(data: MapData, other: MapData | None, plane: Plane, box: Box | None,
 
 def file_name(data: MapData) -> str:
     """Beginning of the files' names: model and layer, without what a file system may refuse."""
-    model = "".join(c if c.isalnum() or c in "-._" else "_" for c in data.request.key.model_id)
-    return f"poolscope-map-{model}-{data.request.key.params['layer']}"
-
-
-def about(data: MapData, box: Box | None = None) -> dict[str, str]:
-    """What a file was made from, enough to make it again."""
-    key = data.request.key
-    return {"model": key.model_id, "revision": key.model_revision, "corpus": data.corpus.name,
-            "corpus digest": data.corpus.digest, "texts": str(data.result.n_texts), "pairs": data.pairs_in_words,
-            "parameters": json.dumps(dict(key.params), sort_keys=True),
-            "filter": json.dumps(asdict(data.chosen), sort_keys=True) if data.filtered else "",
-            "box": str(box) if box else "", "poolscope": widgets.version(),
-            "versions": json.dumps(data.result.meta.get("versions", {}), sort_keys=True)}
+    return f"poolscope-map-{file_word(data.request.key.model_id)}-{data.request.key.params['layer']}"
 
 
 def described(fig: go.Figure, what: str, data: MapData, box: Box | None = None) -> go.Figure:

@@ -19,26 +19,31 @@ from components.pair_selection import box_rows
 
 def headline(data: MapData) -> None:
     """Four numbers, each with its interval and what it rests on."""
+    with st.container(key="headline"):
+        for column, (label, value, below, help_) in zip(st.columns(4), numbers(data), strict=True):
+            widgets.number(column, label, value, below, help_)
+
+
+def numbers(data: MapData) -> list[tuple[str, float | None, str, str]]:
+    """Label, value, what it rests on and how to read it, of each headline number."""
     ratio, (median, p95) = data.result.references.ratio, data.quantiles
     socm_mean, mu_mean, sigma_mean = data.mean("socm"), data.mean("d_mu"), data.mean("d_sigma")
-    with st.container(key="headline"):
-        socm, mu, sigma, halves = st.columns(4)
-        widgets.number(socm, "Mean SOCM", socm_mean.value,
-                       f"{widgets.spread_of(socm_mean)}; median {caption_number(median)}, 95% below {caption_number(p95)}",
-                       "SOCM = (1 − $d_\\mu$) · $d_\\Sigma$: large only where the means agree and the covariances do not.")
-        widgets.number(mu, "Mean distance $d_\\mu$", mu_mean.value,
-                       f"{interval_text(mu_mean.low, mu_mean.high)}; mean cosine {caption_number(1 - 2 * mu_mean.value)}",
-                       "A quarter of the squared distance between the two means, scaled to length 1: (1 − cosine) / 2.")
-        widgets.number(sigma, "Covariance distance $d_\\Sigma$", sigma_mean.value,
-                       f"{interval_text(sigma_mean.low, sigma_mean.high)}; size {caption_number(data.mean('size').value)}, "
-                       f"shape {caption_number(data.mean('shape').value)}",
-                       "A quarter of the squared Bures-Wasserstein distance between the token covariances. Size: how "
-                       "differently the texts spread; shape: how little their directions agree.")
-        whole = " of the whole corpus" if data.filtered else ""
-        widgets.number(halves, "Halves of one text, of two", ratio.value if ratio else None,
-                       widgets.spread_of(ratio) + whole,
-                       "Covariance distance between random halves of one text, divided by that between halves of two "
-                       "texts of like length: how much of the distance finite samples give already.")
+    whole = " of the whole corpus" if data.filtered else ""
+    return [
+        ("Mean SOCM", socm_mean.value,
+         f"{widgets.spread_of(socm_mean)}; median {caption_number(median)}, 95% below {caption_number(p95)}",
+         "SOCM = (1 − $d_\\mu$) · $d_\\Sigma$: large only where the means agree and the covariances do not."),
+        ("Mean distance $d_\\mu$", mu_mean.value,
+         f"{interval_text(mu_mean.low, mu_mean.high)}; mean cosine {caption_number(1 - 2 * mu_mean.value)}",
+         "A quarter of the squared distance between the two means, scaled to length 1: (1 − cosine) / 2."),
+        ("Covariance distance $d_\\Sigma$", sigma_mean.value,
+         f"{interval_text(sigma_mean.low, sigma_mean.high)}; size {caption_number(data.mean('size').value)}, "
+         f"shape {caption_number(data.mean('shape').value)}",
+         "A quarter of the squared Bures-Wasserstein distance between the token covariances. Size: how "
+         "differently the texts spread; shape: how little their directions agree."),
+        ("Halves of one text, of two", ratio.value if ratio else None, widgets.spread_of(ratio) + whole,
+         "Covariance distance between random halves of one text, divided by that between halves of two "
+         "texts of like length: how much of the distance finite samples give already.")]
 
 
 def figure(data: MapData, plane: Plane, theme: ChartTheme, labelled: Labelled | None) -> None:
@@ -140,36 +145,44 @@ def lengths(data: MapData, theme: ChartTheme) -> None:
         bins = by_length(data.pairs, "socm")
         st.plotly_chart(length_curve(bins, theme, quantity_label="Mean SOCM"), theme=None, key="lengths",
                         alt=length_curve_alt(bins, quantity_label="Mean SOCM"), config=CHART)
-        st.caption("Mean SOCM of pairs by the tokens of their shorter text, about as many pairs in each bin, with 95% "
-                   "intervals over texts. Texts of more tokens have covariances of higher rank, which lie further apart.")
+        st.caption(LENGTHS)
+
+
+LENGTHS = ("Mean SOCM of pairs by the tokens of their shorter text, about as many pairs in each bin, with 95% intervals over texts. "
+           "Texts of more tokens have covariances of higher rank, which lie further apart.")
 
 
 def caveats(data: MapData) -> None:
     """What to know before believing the numbers, folded."""
+    with st.expander("What these numbers rest on"):
+        st.markdown("\n\n".join(notes(data)))
+
+
+def notes(data: MapData) -> list[str]:
+    """What to know before believing the numbers, a paragraph each."""
     result = data.result
     around = result.references
-    with st.expander("What these numbers rest on"):
-        lines = [
-            "**Scaling.** All tokens of a text are divided by the length of their mean, so every mean has length 1.",
-            "**$d_\\Sigma$ is not bounded by 1.** It is at most a quarter of the two texts' spreads together, and tokens "
-            "round a mean of length 1 often spread by more than 2. "
-            f"Here it reaches {caption_number(result.meta['highest']['d_sigma'])}; its mean, "
-            f"{caption_number(result.means['d_sigma'].value)}, stays below the mean of that bound, "
-            f"{caption_number(result.means['ceiling'].value)}.",
-            "**Intervals** are 95% and over texts (delete-one jackknife): pairs share texts, so they are not "
-            "independent.",
-        ]
-        if around.within and around.between and around.half_tokens:
-            lines.append(
-                f"**Finite samples.** Random halves of one text ({caption_number(around.half_tokens)} tokens on "
-                f"average) lie {caption_number(around.within.value)} apart, halves of two texts "
-                f"{caption_number(around.between.value)} ({around.within.n:,} texts of 20 tokens or more).")
-        if around.unrelated and around.unrelated_norm:
-            lines.append(
-                f"**Tokens of unrelated texts.** With all tokens shuffled across texts $d_\\Sigma$ is "
-                f"{caption_number(around.unrelated.value)} (estimated from {around.unrelated.n} "
-                f"{around.unrelated.of}); most of that comes from shorter means: median length "
-                f"{caption_number(around.unrelated_norm)} against {caption_number(around.norm)}.")
-        lines += [widgets.plain(line) for line in dict.fromkeys((*around.missing, *data.corpus.notes, *result.meta["notes"],
-                                                                 *result.meta.get("model_notes", ())))]
-        st.markdown("\n\n".join(lines))
+    lines = [
+        "**Scaling.** All tokens of a text are divided by the length of their mean, so every mean has length 1.",
+        "**$d_\\Sigma$ is not bounded by 1.** It is at most a quarter of the two texts' spreads together, and tokens "
+        "round a mean of length 1 often spread by more than 2. "
+        f"Here it reaches {caption_number(result.meta['highest']['d_sigma'])}; its mean, "
+        f"{caption_number(result.means['d_sigma'].value)}, stays below the mean of that bound, "
+        f"{caption_number(result.means['ceiling'].value)}.",
+        "**Intervals** are 95% and over texts (delete-one jackknife): pairs share texts, so they are not "
+        "independent.",
+    ]
+    if around.within and around.between and around.half_tokens:
+        lines.append(
+            f"**Finite samples.** Random halves of one text ({caption_number(around.half_tokens)} tokens on "
+            f"average) lie {caption_number(around.within.value)} apart, halves of two texts "
+            f"{caption_number(around.between.value)} ({around.within.n:,} texts of 20 tokens or more).")
+    if around.unrelated and around.unrelated_norm:
+        lines.append(
+            f"**Tokens of unrelated texts.** With all tokens shuffled across texts $d_\\Sigma$ is "
+            f"{caption_number(around.unrelated.value)} (estimated from {around.unrelated.n} "
+            f"{around.unrelated.of}); most of that comes from shorter means: median length "
+            f"{caption_number(around.unrelated_norm)} against {caption_number(around.norm)}.")
+    lines += [widgets.plain(line) for line in dict.fromkeys((*around.missing, *data.corpus.notes, *result.meta["notes"],
+                                                             *result.meta.get("model_notes", ())))]
+    return lines

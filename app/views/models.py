@@ -1,8 +1,11 @@
 """Do models with less collapse score higher?"""
 
+from functools import partial
+
 import streamlit as st
 
 from app import model_data, theme, viewport, widgets
+from app.exports.models import models_view
 from app.views import models_parts
 
 st.title("Do models with less collapse score higher?")
@@ -18,9 +21,10 @@ models_parts.headline(chosen)
 models_parts.scatter(chosen, measure, scored, theme.current())
 st.markdown(f"**What this shows.** {widgets.plain(model_data.finding(chosen))}")
 models_parts.left_out(chosen)
+models_parts.subsets()
 models_parts.changes(chosen, measure, theme.current())
 models_parts.known()
 models_parts.give_a_score()
 models_parts.caveats()
-models_parts.exports(chosen, measure, scored)
+models_parts.exports(chosen, measure, scored, partial(models_view, chosen, measure, subset, scored))
 viewport.watch()

@@ -49,9 +49,13 @@ def change_rows(changes: Sequence[Change], theme: ChartTheme, *, x_label: str, n
             fig.add_scatter(x=values, y=[rows[k] for k in at], mode="markers", name=name, hovertext=hover,
                             showlegend=name != "backbone", hovertemplate="%{hovertext}<extra></extra>",
                             marker={"size": 10, "color": fill, "line": {"color": colour, "width": 2}})
+    if rows:  # one entry for the hollow marks of both colours
+        fig.add_scatter(x=[None], y=[None], mode="markers", name="backbone", hoverinfo="skip",
+                        marker={"size": 10, "color": theme.paper, "line": {"color": theme.secondary, "width": 2}})
     fig.update_layout(height=(128 if narrow else 110) + 30 * max(3, len(rows)), dragmode=False, hovermode="closest",
                       margin={"l": 10, "r": 14, "t": 34, "b": 70 if narrow else 52},
-                      legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"},
+                      # The names take half of a phone's width; a legend that began after them would have a line for each entry.
+                      legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"} | ({"xref": "container"} if narrow else {}),
                       xaxis={"title": {"text": x_label.replace(", ", ",<br>").replace(" at ", "<br>at ") if narrow else x_label},
                              "rangemode": "tozero", "nticks": 5 if narrow else 10},
                       yaxis={"categoryorder": "array", "categoryarray": rows[::-1], "automargin": True,

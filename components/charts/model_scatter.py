@@ -49,11 +49,22 @@ class ModelMark:
         return self.name.rsplit("/", 1)[-1]
 
 
-def model_scatter(marks: Sequence[ModelMark], theme: ChartTheme, *, x_label: str, y_label: str, height: int = 520,
-                  narrow: bool = False, scale: float = 1.0) -> go.Figure:
-    """Draws the models. Pure; show it with ``theme=None``. Points carry the model's name for selections."""
+@dataclass(frozen=True)
+class Unscored:
+    """A model whose collapse is known and whose score is not: a tick on the axis, and no point of the plane."""
+
+    name: str
+    backbone: bool
+    x: float
+    note: str = ""
+
+
+def model_scatter(marks: Sequence[ModelMark], theme: ChartTheme, *, x_label: str, y_label: str, unscored: Sequence[Unscored] = (),
+                  height: int = 520, narrow: bool = False, scale: float = 1.0) -> go.Figure:
+    """Draws the models. Pure; show it with ``theme=None``. Points carry the model's name for selections, ticks nothing."""
     fig = go.Figure(layout={"template": style.template(theme, scale=scale)})
-    x_range, y_range = (_aired(np.array(values)) for values in ([mark.x for mark in marks], [mark.y for mark in marks]))
+    x_range, y_range = (_aired(np.array(values)) for values in ([*(mark.x for mark in marks), *(tick.x for tick in unscored)],
+                                                                [mark.y for mark in marks]))
     places = name_places(marks, x_range, y_range, height - 92)
     families = list(dict.fromkeys(mark.family for mark in marks if mark.family))
     for k, family in enumerate(families):
@@ -69,6 +80,13 @@ def model_scatter(marks: Sequence[ModelMark], theme: ChartTheme, *, x_label: str
     here = [mark for mark in marks if not mark.family]
     if here:
         _points(fig, here, "computed here", theme.accent, "star", theme, places, narrow=narrow)
+    if unscored:
+        hover = [f"{html.escape(tick.name, quote=False)}<br>{caption_number(tick.x)}, no score<br>{html.escape(tick.note, quote=False)}"
+                 for tick in unscored]
+        fig.add_scatter(x=[tick.x for tick in unscored], y=[y_range[0] + 0.02 * (y_range[1] - y_range[0])] * len(unscored),
+                        mode="markers", name="computed here, no score", hovertext=hover, hovertemplate="%{hovertext}<extra></extra>",
+                        marker={"symbol": "line-ns", "size": 18, "line": {"color": theme.accent, "width": 2}},
+                        selected={"marker": {}}, unselected={"marker": {"opacity": 1}})
     fig.update_layout(height=height, hovermode="closest", dragmode=False, clickmode="event+select",
                       margin={"l": 60, "r": 14, "t": 40 if not narrow else 64, "b": 52},
                       legend={"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom"},
@@ -128,8 +146,10 @@ def _points(fig: go.Figure, marks: Sequence[ModelMark], name: str, colour: str, 
                     selected={"marker": {}}, unselected={"marker": {"opacity": 1}})
 
 
-def model_scatter_alt(marks: Sequence[ModelMark], *, x_label: str, y_label: str) -> str:
+def model_scatter_alt(marks: Sequence[ModelMark], *, x_label: str, y_label: str, unscored: Sequence[Unscored] = ()) -> str:
     """The figure in words, for ``alt=``."""
     parts = [f"{mark.short} {caption_number(mark.x)}, {caption_number(mark.y)}{' (left out)' if mark.left_out else ''}"
              for mark in marks]
-    return f"{x_label} against {y_label}, {len(marks)} models: {'; '.join(parts) or 'none'}."
+    ticks = [f"{tick.name} {caption_number(tick.x)}" for tick in unscored]
+    return (f"{x_label} against {y_label}, {len(marks)} models: {'; '.join(parts) or 'none'}."
+            + (f" Computed here, without a score: {'; '.join(ticks)}." if ticks else ""))

@@ -17,12 +17,14 @@ NAMED = 60
 
 
 def token_matrix(values: FloatArray, tokens: tuple[Sequence[str], Sequence[str]], theme: ChartTheme, *, label: str,
-                 centred: bool, narrow: bool = False, scale: float = 1.0) -> go.Figure:
+                 centred: bool, narrow: bool = False, scale: float = 1.0,
+                 titles: tuple[str, str] = ("Text A", "Text B")) -> go.Figure:
     """Heatmap of (n, m) values, the first text downwards. Pure; show it with ``theme=None``.
 
     Args:
         values: cosines (``centred``: a diverging scale over -1..1) or shares from 0 up.
         label: words beside the colour bar.
+        titles: of the downward and of the rightward axis.
     """
     fig = go.Figure(layout={"template": style.template(theme, scale=scale)})
     n = len(values)
@@ -41,15 +43,16 @@ def token_matrix(values: FloatArray, tokens: tuple[Sequence[str], Sequence[str]]
     size = 11 * scale
     fig.update_layout(height=min(900, 150 + 18 * max(6, n)) + (40 if narrow else 0), dragmode=False,
                       margin={"l": 10, "r": 10, "t": 60 if narrow else 10, "b": 10},
-                      xaxis={"title": {"text": "Text B"}, "tickangle": -60, "automargin": True, "showgrid": False,
+                      xaxis={"title": {"text": titles[1]}, "tickangle": -60, "automargin": True, "showgrid": False,
                              "tickfont": {"size": size}, **named[1]},
-                      yaxis={"title": {"text": "Text A"}, "autorange": "reversed", "automargin": True, "showgrid": False,
+                      yaxis={"title": {"text": titles[0]}, "autorange": "reversed", "automargin": True, "showgrid": False,
                              "tickfont": {"size": size}, **named[0]})
     return fig
 
 
-def token_matrix_alt(values: FloatArray, tokens: tuple[Sequence[str], Sequence[str]], *, label: str) -> str:
+def token_matrix_alt(values: FloatArray, tokens: tuple[Sequence[str], Sequence[str]], *, label: str,
+                     sides: tuple[str, str] = ("token of text A", "token of text B")) -> str:
     """The figure in words, for ``alt=``: its shape and its largest entry."""
     i, j = (int(k) for k in np.unravel_index(int(np.nanargmax(values)), values.shape))
-    return (f"{label} of {values.shape[0]} tokens of text A and {values.shape[1]} of text B; largest "
+    return (f"{label}: {values.shape[0]} by {values.shape[1]}, {sides[0]} by {sides[1]}; largest "
             f"{caption_number(float(values[i, j]))} between {tokens[0][i]} and {tokens[1][j]}.")

@@ -17,11 +17,15 @@ from components.models import resolve_model
 from components.moments import text_moments
 from components.pair_map import PairOptions
 from components.pipeline import compute_pair_map
+from components.pooling_pipeline import compute_pooling
+from components.pooling_result import PoolingOptions, PoolingResult
+from components.retrieval_sets import load_retrieval_set
 from components.socm import pairwise_statistics
 from components.store import ResultStore
 from components.token_files import read_token_states
 from components.token_pair import pair_numbers
 from tests.app.pages import metrics, open_page
+from tests.app.retrieval_files import small_set
 
 pytestmark = pytest.mark.usefixtures("fresh_caches")
 TEXTS = load_corpus("encyclopedia").texts[:12]
@@ -71,11 +75,11 @@ def test_uploaded_texts_are_on_the_map(own_store):
     assert "mine" not in str(dict(page.query_params))
 
 
-def compute(page: AppTest, label: str) -> AppTest:
+def compute(page: AppTest, label: str, seconds: float = 120) -> AppTest:
     """Presses the button of a computation and waits for its end."""
     next(button for button in page.button if button.label.startswith(label)).click().run()
     registry = resources.jobs()
-    end = time.monotonic() + 120
+    end = time.monotonic() + seconds
     while any(job.snapshot().active for job in registry._jobs.values()):
         assert time.monotonic() < end
         time.sleep(0.1)
@@ -148,6 +152,12 @@ def test_token_states_are_on_map_and_pair_and_nowhere_else(own_store):
     compute(page, "Look at their tokens")
     numbers = pair_numbers(own.states[0], own.states[1])
     assert list(metrics(page).values())[:2] == [caption_number(numbers.socm), caption_number(numbers.d_mu)]
+    page.multiselect(key="without_a").set_value([page.multiselect(key="without_a").options[0]])
+    page.session_state["matrices_open"] = page.session_state["numbers_open"] = page.session_state["pair_export_open"] = True
+    compute(page.run(), "Move the tokens that are left")
+    assert len(page.get("plotly_chart")) == 3, "plane, cosines and plan"
+    fewer = pair_numbers(own.states[0][1:], own.states[1])
+    assert list(metrics(page).values())[:2] == [caption_number(fewer.socm), caption_number(fewer.d_mu)]
     go(page, "layers")
     assert page.selectbox[0].value == "encyclopedia" and not page.error
 
@@ -162,7 +172,7 @@ def test_a_link_within_the_session_opens_own_texts_and_says_nothing_to_others():
     for value in ("0", "7", "-1", "x", "<script>"):
         other = open_page("map", {"own": value, "corpus": "mine.csv"})
         assert other.selectbox[0].value == "encyclopedia" and not other.error
-        assert any("is not in this menu" in caption.value for caption in other.caption)
+        assert any("The link names texts that this server does not have" in info.value for info in other.info)
 
 
 def test_pairs_lie_over_the_map_and_open_in_pair():
@@ -193,5 +203,38 @@ def test_a_retrieval_set_of_odd_columns_is_offered_to_the_pages_that_take_one(mo
     own = page.session_state["_own"].own["d.csv"].data
     assert own.queries == ("who", "what") and own.documents == ("me", "you") and own.judged.tolist() == [[0, 0, 1], [1, 1, 2]]
     monkeypatch.setattr("app.private.session", lambda: page.session_state["_own"])
-    assert resources.retrieval_set("d.csv") is own and "2 documents with 2 queries" in resources.retrieval_sets()["d.csv"]
+    assert resources.retrieval_set("d.csv") is own and resources.retrieval_sets()[-1] == "d.csv"
     assert results.texts_of("d.csv", "set")[1]["inline"] and results.texts_of("passages", "set") == ({"set": "passages"}, {})
+
+
+def with_own_set(folder) -> AppTest:
+    page = open_page("data", {"kind": "Queries and documents"})
+    for at, name in enumerate(("queries.csv", "documents.csv", "qrels.csv")):
+        upload(page, name, (folder / name).read_bytes(), at)
+    add(page)
+    page.query_params["own"], page.query_params["model"] = "0", "nano-cls"
+    return page
+
+
+def test_an_uploaded_retrieval_set_opens_on_pooling_and_truncation(tmp_path):
+    page = with_own_set(small_set(tmp_path / "set", 10, 30))
+    assert [link.proto.label for link in page.get("page_link")] == ["Pooling", "Truncation"]
+    go(page, "pooling")
+    assert page.selectbox(key="set").value == "documents.csv" and "own" not in page.query_params
+    assert any(button.label.startswith("Measure the poolings of nano-cls") for button in page.button)
+    go(page, "truncation")
+    assert page.selectbox(key="set").value == "documents.csv", "the choice goes along"
+    assert any(button.label.startswith("Cut ") for button in page.button) and not page.error
+    assert "documents" not in str(dict(page.query_params))
+
+
+def test_an_uploaded_retrieval_set_gives_the_numbers_of_the_same_files_in_a_folder(own_store, tmp_path):
+    folder = small_set(tmp_path / "set", 10, 30)
+    page = go(with_own_set(folder), "pooling")
+    compute(page, "Measure the poolings of nano-cls", 600)
+    of, ref = load_retrieval_set(folder), resolve_model("nano-cls")
+    expected = compute_pooling(of, ref, PoolingOptions(), store=ResultStore(tmp_path / "other"))
+    value = PoolingResult.from_stored(expected.arrays, expected.meta).row("cls", "ndcg@10").value.value
+    assert metrics(page)["nDCG@10, cls"] == f"{value:.3f}"
+    held = b"".join(file.read_bytes() for file in own_store.rglob("*") if file.is_file())
+    assert b"documents.csv" not in held and not any(text.encode() in held for text in (*of.queries, *of.documents))

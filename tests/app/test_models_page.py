@@ -41,7 +41,47 @@ def test_the_published_correlation_with_what_a_careful_reader_asks():
     said = next(element.value for element in page.markdown if "What this shows" in element.value)
     assert "cannot tell it from none" in said
     spec = json.loads(page.get("plotly_chart")[0].proto.spec)
-    assert sum(len(trace["x"]) if isinstance(trace["x"], list) else 0 for trace in spec["data"]) == 12
+    points = [trace for trace in spec["data"] if trace["name"] != "computed here, no score"]
+    assert sum(len(trace["x"]) if isinstance(trace["x"], list) else 0 for trace in points) == 12
+
+
+def test_models_computed_here_without_a_score_are_ticks_and_said_to_be_none(monkeypatch):
+    page = open_models()
+    spec = json.loads(page.get("plotly_chart")[0].proto.spec)
+    ticks = next(trace for trace in spec["data"] if trace["name"] == "computed here, no score")
+    assert ticks["hovertext"][0].split("<br>")[0] == EMBEDDED and "customdata" not in ticks
+    said = next(element.value for element in page.caption if "Ticks on the axis" in element.value).replace("\\", "")
+    assert f"{EMBEDDED} 0.437" in said and "no part of the correlation" in said
+
+
+def test_every_measure_and_subset_with_n_and_the_rules_for_few():
+    page = open_models()
+    page.session_state["subsets_open"] = True
+    page.run()
+    table = page.dataframe[0].value.set_index(["Measure", "Models"])
+    wiki = table.loc["SOCM, Wikipedia"]
+    assert wiki["n"].tolist() == [12, 8, 4] and wiki["rho"].round(3).tolist() == [-0.678, -0.690, 0.4]
+    assert round(wiki.loc["All", "p, Student"], 3) == 0.015 and round(wiki.loc["All", "Pearson"], 3) == -0.455
+    assert wiki["low"].isna().tolist() == [False, False, True], "no interval below six models"
+    assert table.loc[("Last-layer spread", "All"), "n"] == 7
+
+
+def test_exceptions_over_the_three_published_sets_are_named():
+    said = " ".join(element.value for element in open_models().caption).replace("\\", "")
+    assert "rises for all-MiniLM-L12-v2 on Wikipedia and MS MARCO; nomic-embed-text-v1.5 on MS MARCO" in said
+
+
+def test_a_model_that_cannot_be_read_is_a_row_with_its_sentence(monkeypatch, tmp_path):
+    (tmp_path / "broken").mkdir()
+    monkeypatch.setenv("POOLSCOPE_MODELS", str(tmp_path / "broken"))
+    settings.cache_clear()
+    try:
+        table = open_models().dataframe[0].value.set_index("Model")
+        assert table.loc["broken", "Pooling"] == "cannot be read" and "must" in table.loc["broken", "Prompts"]
+        assert np.isfinite(table.loc[EMBEDDED, "Mean SOCM"])
+    finally:
+        monkeypatch.undo()
+        settings.cache_clear()
 
 
 @pytest.mark.parametrize(("query", "rho", "n"), [

@@ -37,14 +37,14 @@ def test_every_variable_is_read(monkeypatch, tmp_path):
     given = {"STORE": str(tmp_path / "s"), "STORE_MAX_GB": "0.5", "MODELS": f"a/b, ,{EMBEDDED},./c ,", "TEXTS": "x.txt",
              "DEVICE": "cpu", "ALLOW_REMOTE_CODE": "a/b", "TIME_LIMIT": "1.5", "MAX_QUEUE": "2", "MAX_FILE_MB": "0.5",
              "MAX_TEXTS": "7", "MAX_TEXT_CHARS": "9", "MAX_STATES_MB": "2", "MAX_UPLOAD_MB": "3", "HOSTED": "1", "KEEP_TEXTS": "yes",
-             "ALLOW_MODELS": "false"}
+             "ALLOW_MODELS": "false", "MAX_OWN_JOBS": "3", "RETRIEVAL_SETS": "r"}
     assert {name.upper() for name in Settings.model_fields} == set(given)
     for name, value in given.items():
         monkeypatch.setenv(f"POOLSCOPE_{name}", value)
     own = settings()
     assert own.models == ("a/b", EMBEDDED, "./c") and own.model_names == (EMBEDDED, "a/b", "./c")
     assert (own.texts, own.allow_remote_code, own.device) == (("x.txt",), ("a/b",), "cpu")
-    assert (own.time_limit, own.max_queue, own.store_max_bytes) == (1.5, 2, 2**29)
+    assert (own.time_limit, own.max_queue, own.store_max_bytes, own.max_own_jobs, own.hosted) == (1.5, 2, 2**29, 3, True)
     assert (own.limits.max_file_bytes, own.limits.max_texts, own.limits.max_text_chars) == (500_000, 7, 9)
     store = own.open_store()
     assert (store.root, store.max_bytes) == (tmp_path / "s", 2**29)

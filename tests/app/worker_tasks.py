@@ -105,6 +105,21 @@ def travelled(args: dict[str, Any], *, store: ResultStore, progress: Progress, c
     return key_of(args["name"]).digest
 
 
+def linger(args: dict[str, Any], *, store: ResultStore, progress: Progress, cancelled: CancelEvent) -> str:
+    """In place of a real task: notes in a folder that it began, goes on until it is cancelled, and notes that."""
+    place = Path(os.environ["POOLSCOPE_TEST_LINGER"]) / args["digest"][:12]
+    with place.with_suffix(".began").open("a") as file:
+        file.write(f"{os.getpid()}\n")
+    step = 0
+    while not cancelled.is_set():
+        progress(step, 10**6, "lingering")
+        step += 1
+        time.sleep(0.02)
+    place.with_suffix(".cancelled").touch()
+    raise Cancelled
+
+
+LINGERING = {"pair_map": linger}
 TASKS = {"travelled": travelled, "store_one": store_one, "wait": "tests.app.worker_tasks:wait", "ignore_cancel": ignore_cancel,
          "die": die, "garbage": garbage, "many_steps": many_steps, "held_back": held_back, "fail": fail,
          "missing": "tests.app.worker_tasks:not_there"}

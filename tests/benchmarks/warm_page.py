@@ -45,7 +45,17 @@ WATCH = """(() => {
 })();"""
 PAGES = {"one word": ("/", "h1"), "empty figure": ("/", ".js-plotly-plot .main-svg"),
          "map": ("/map", ".st-key-wide .js-plotly-plot .main-svg"),
-         "layers": ("/layers", ".st-key-curves .js-plotly-plot .main-svg")}
+         "layers": ("/layers", ".st-key-curves .js-plotly-plot .main-svg"),
+         "models": ("/models", ".st-key-scatter .js-plotly-plot .main-svg"),
+         "pair": ("/pair", ".st-key-token_plane .js-plotly-plot .main-svg")}
+TOKENS = """
+from app.settings import settings
+from components.corpora import load_corpus
+from components.models import EMBEDDED, resolve_model
+from components.token_pipeline import TokenOptions, compute_tokens, one_pair
+texts = load_corpus("encyclopedia").texts
+compute_tokens(one_pair(texts[0], texts[1]), resolve_model(EMBEDDED), TokenOptions(), store=settings().open_store())
+"""
 
 
 class Browser:
@@ -126,9 +136,11 @@ def main() -> None:
                                           "st.plotly_chart(go.Figure())\n")
         word, word_url = serve([*run, "word.py"], folder, name)
         figure, figure_url = serve([*run, "figure.py"], folder, name)
+        # Maps and layers come along; two texts' tokens do not.
+        subprocess.run([sys.executable, "-c", TOKENS], cwd=ROOT, env=os.environ | {"POOLSCOPE_STORE": name}, check=True)
         page, page_url = serve([*run, str(ROOT / "app" / "server.py")], ROOT, name)
         browser = Browser(str(folder / "profile"))
-        urls = {"one word": word_url, "empty figure": figure_url, "map": page_url, "layers": page_url}
+        urls = dict.fromkeys(PAGES, page_url) | {"one word": word_url, "empty figure": figure_url}
         try:
             for fresh in (True, False):
                 times: dict[str, list[dict[str, float]]] = {name: [] for name in PAGES}
@@ -137,7 +149,8 @@ def main() -> None:
                         found = browser.visit(urls[which] + path, selector, fresh)
                         if turn >= 2:  # the server's first answer loads its modules
                             times[which].append(found)
-                print("a browser that was never here" if fresh else "a browser that was here before")
+                print("a browser that was never here" if fresh else "a browser that was here before",
+                      f"(load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores)")
                 for which, rows in times.items():
                     parts = [f"{part} {statistics.median(row[part] for row in rows):5.0f} ms (least "
                              f"{min(row[part] for row in rows):.0f})" for part in ("title", "ready", "painted")]

@@ -15,6 +15,7 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from components.corpora import load_corpus
+from tests.app.retrieval_files import small_set
 
 ROOT = Path(__file__).parents[2]
 FLAGS = ["--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -37,17 +38,22 @@ class Server:
                  "![x](https://example.com/x.png) [link](javascript:alert(1)) $d_\\mu$ :material/delete:"]
         file = folder / "sixty.txt"
         file.write_text("\n".join(texts) + "\n", encoding="utf-8")
-        environment = os.environ | {"POOLSCOPE_STORE": str(folder / "store"), "POOLSCOPE_TEXTS": str(file),
-                                    "HF_HUB_OFFLINE": "1"}
+        small_set(folder / "small")
+        self.environment = os.environ | {"POOLSCOPE_STORE": str(folder / "store"), "POOLSCOPE_TEXTS": str(file),
+                                         "POOLSCOPE_RETRIEVAL_SETS": str(folder / "small"), "HF_HUB_OFFLINE": "1"}
         self.log = (folder / "server.log").open("wb")
+        self.start()
+
+    def start(self) -> None:
+        """Starts it (again) and waits until it answers."""
         self.process = subprocess.Popen([sys.executable, "-m", "app.cli.run", "serve", "--port", str(self.port)],
-                                        cwd=ROOT, env=environment, stdout=self.log, stderr=self.log)
+                                        cwd=ROOT, env=self.environment, stdout=self.log, stderr=self.log)
         for _ in range(300):
             try:
                 with urllib.request.urlopen(f"{self.url}/_stcore/health", timeout=1):
                     return
             except OSError:
-                assert self.process.poll() is None, (folder / "server.log").read_text()
+                assert self.process.poll() is None, (self.folder / "server.log").read_text()
                 time.sleep(0.1)
         raise AssertionError("the server did not start")
 

@@ -61,6 +61,7 @@ def test_every_figure_and_table_of_a_comparison_is_offered(panel):
     page, save = panel("&compare=true&vs_corpus=encyclopedia")
     labels = [label for label in page.page.get_by_role("button").all_inner_texts() if " as " in label]
     assert sorted(labels) == sorted([
+        "This view as one HTML file",
         *(f"{what} as {kind}" for what in ("First plane", "Second plane", "SOCM against length") for kind in ("PNG", "SVG", "JSON")),
         *(f"{what} as {kind}" for what in ("Pairs", "Differences") for kind in ("CSV", "Parquet"))])
     first, second = (plotly.io.read_json(save(f"{which} plane as JSON")) for which in ("First", "Second"))
@@ -86,3 +87,18 @@ def test_tables_open_again_and_are_equal(panel):
     numbers = ["SOCM", "d_mu", "d_sigma", "size", "shape", "row A", "row B"]
     pd.testing.assert_frame_equal(csv[numbers], parquet[numbers], check_dtype=False)
     assert csv["about: box"].iloc[0] == parquet.attrs["box"] == "0.2,0.5,0.4,0.8"
+
+
+def test_the_whole_view_is_one_file_that_opens_without_a_network(panel, browser):
+    file = panel("&box=0.2,0.5,0.4,0.8")[1]("This view as one HTML file")
+    text = file.read_text("utf-8")
+    assert file.suffix == ".html" and "--texts sixty.txt --box 0.2,0.5,0.4,0.8" in text
+    assert "<script>window.hacked" not in text and "&lt;script&gt;window.hacked = 1" in text
+    context = browser.new_context(offline=True)
+    page = context.new_page()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(file.as_uri())
+    page.wait_for_function("document.querySelectorAll('.plot[data-drawn=yes]').length === 2", timeout=60_000)
+    assert page.evaluate("window.hacked") is None and asked == [file.as_uri()]
+    context.close()

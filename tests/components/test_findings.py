@@ -9,7 +9,7 @@ import torch
 from components.findings import map_finding
 from components.moments import text_moments
 from components.pair_map import PairMap, PairOptions
-from components.pipeline import _scan
+from components.pipeline import scan_moments
 from components.references import references
 from components.types import TokenStates
 from tests.components.definitions import ragged
@@ -17,7 +17,7 @@ from tests.components.definitions import ragged
 
 def finding(states: TokenStates) -> str:
     moments = text_moments(states, dtype=torch.float64)
-    arrays, meta = _scan(moments, PairOptions(float64=True), 1, (), lambda *_: None, None)
+    arrays, meta = scan_moments(moments, PairOptions(float64=True), 1, (), lambda *_: None, None)
     arrays |= {"n_tokens": moments.n_tokens, "spread": moments.spread, "norms": moments.norms}
     meta |= {"references": references(states, moments.norms).as_dict()}
     return map_finding(PairMap.from_stored(arrays, meta))

@@ -7,16 +7,20 @@ import pytest
 import torch
 
 from components.corpora import load_corpus, load_pairs
-from components.gallery import GALLERY_DIR, gallery_models
+from components.gallery import GALLERY_DIR, RETRIEVAL_SET, gallery_models
 from components.layer_curves import LayerCurves, LayerOptions
 from components.layer_pipeline import layers_key
-from components.models import resolve_model
+from components.models import EMBEDDED, ModelRef, declared, resolve_model
 from components.moments import text_moments
 from components.pair_map import PairMap, PairOptions
 from components.pair_scan import condensed_index
 from components.pipeline import pair_list_key, pair_map_key
+from components.pooling_result import declared_prompts
+from components.retrieval_sets import load_retrieval_set
 from components.socm import pairwise_statistics
-from components.store import ResultStore
+from components.store import ResultStore, StoredResult
+from components.truncation_pipeline import truncation_key
+from components.truncation_result import DTYPES, FLOAT32, TruncationOptions, TruncationResult, spearman
 
 
 def test_every_bundled_result_is_there_and_small():
@@ -28,6 +32,42 @@ def test_every_bundled_result_is_there_and_small():
         for listed in ("pairs", "graded"):
             assert gallery.get(pair_list_key(load_pairs(listed), ref, PairOptions())) is not None
     assert sum(f.stat().st_size for f in GALLERY_DIR.rglob("*")) < 6_000_000 * len(gallery_models())
+
+
+def cuts_of(name: str) -> tuple[StoredResult | None, ModelRef]:
+    ref = resolve_model(name)
+    options = TruncationOptions(*declared_prompts(declared(ref.folder)))
+    return ResultStore(GALLERY_DIR).get(truncation_key(load_retrieval_set(RETRIEVAL_SET), ref, options)), ref
+
+
+def test_cuts_of_every_model_are_there_small_and_what_their_queries_say():
+    for name in gallery_models():
+        found, _ = cuts_of(name)
+        assert found is not None, name
+        assert sum(array.nbytes for array in found.arrays.values()) < 300_000
+        result = TruncationResult.from_stored(found.arrays, found.meta)
+        for dim in result.dims:
+            for dtype in DTYPES:
+                assert result.value("ndcg@10", dim, dtype).value == pytest.approx(result.each("ndcg@10", dim, dtype).mean(), abs=1e-12)
+                rho = spearman(result.each("spearman", dim, dtype), result.grades)
+                # Cosines are kept as float32, which may turn a tie or make one.
+                assert result.value("spearman", dim, dtype).value == pytest.approx(rho, abs=1e-4)
+
+
+def test_cuts_of_some_passages_encoded_anew_agree(embedded):
+    from components.truncation_measures import stored_as
+
+    found, _ = cuts_of(EMBEDDED)
+    result, of = TruncationResult.from_stored(found.arrays, found.meta), load_retrieval_set(RETRIEVAL_SET)
+    listed = load_pairs("graded")
+    some = np.arange(0, 200, 9)
+    states = embedded.token_states([*(listed.texts_a[k] for k in some), *(listed.texts_b[k] for k in some)], ["final"]).states["final"]
+    vectors = np.array([states[i].astype(np.float64).mean(axis=0) for i in range(len(states))])
+    for dim in (8, 64, 384):
+        x = stored_as(FLOAT32, vectors[:, :dim])(vectors[:, :dim])
+        x = x / np.linalg.norm(x, axis=1, keepdims=True)
+        assert np.allclose(result.each("spearman", dim)[some], (x[:len(some)] * x[len(some):]).sum(axis=1), atol=1e-5)
+    assert result.n("ndcg@10") == len(of.answered) == 300
 
 
 def test_a_part_recomputed_agrees(embedded):

@@ -130,7 +130,10 @@ def test_cosines_and_what_is_kept():
     x, y = texts(3, 4)
     assert cos_sim(x, y)[1, 2] == pytest.approx(x[1] @ y[2] / np.linalg.norm(x[1]) / np.linalg.norm(y[2]))
     pooled = pooled_cosines(x, y)
-    for name, a, b in (("mean", x.mean(0), y.mean(0)), ("first token", x[0], y[0]), ("max", x.max(0), y.max(0))):
+    weigh = [np.arange(1, len(t) + 1) @ t for t in (x, y)]
+    assert set(pooled) == {"mean", "first token", "last token", "max", "weighted mean"}
+    for name, a, b in (("mean", x.mean(0), y.mean(0)), ("first token", x[0], y[0]), ("max", x.max(0), y.max(0)),
+                       ("last token", x[-1], y[-1]), ("weighted mean", *weigh)):
         assert pooled[name] == pytest.approx(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
     assert pooled["mean"] == pytest.approx(1 - 2 * pair_numbers(x, y).d_mu), "d_mu is the cosine of mean pooling"
     tokens, special = ["[CLS]", "the", ",", "##s", "[SEP]"], [True, False, False, False, True]

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from components.charts.change_rows import Change, change_rows, change_rows_alt
-from components.charts.model_scatter import ModelMark, model_scatter, model_scatter_alt, name_places
+from components.charts.model_scatter import ModelMark, Unscored, model_scatter, model_scatter_alt, name_places
 from components.charts.style import LIGHT, ChartTheme
 from tests.components.charts.figures import HOSTILE, THEMES, hovers
 
@@ -25,6 +25,15 @@ def test_families_backbones_arrows_and_models_of_ones_own(theme: ChartTheme, nar
     assert "a/base<br>0.400, score 0.400<br>as published" in hovers(fig) and "left out" in hovers(fig)
     (x0, x1), (y0, y1) = fig.layout.xaxis.range, fig.layout.yaxis.range
     assert x0 < 0.1 and x1 > 0.4 and y0 < 0.3 and y1 > 0.6
+
+
+def test_models_without_a_score_are_ticks_inside_the_axes() -> None:
+    fig = model_scatter(MARKS, LIGHT, x_label="SOCM", y_label="Score", unscored=[Unscored(HOSTILE, True, 0.9, "computed here")])
+    ticks = fig.data[-1]
+    assert ticks.name == "computed here, no score" and list(ticks.x) == [0.9] and ticks.customdata is None
+    assert fig.layout.xaxis.range[1] > 0.9 and fig.layout.yaxis.range[0] < ticks.y[0] < 0.3 and "<script" not in hovers(fig)
+    assert "Computed here, without a score: mine 0.500." in model_scatter_alt(MARKS, x_label="x", y_label="y",
+                                                                             unscored=[Unscored("mine", False, 0.5)])
 
 
 def test_names_lie_over_no_other_name() -> None:
