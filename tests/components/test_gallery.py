@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from components.corpora import load_corpus, load_pairs
-from components.gallery import GALLERY_DIR, RETRIEVAL_SET, gallery_models
+from components.fault_pipeline import company_key
+from components.gallery import GALLERY_DIR, LONG_SET, RETRIEVAL_SET, gallery_models
 from components.layer_curves import LayerCurves, LayerOptions
 from components.layer_pipeline import layers_key
 from components.models import EMBEDDED, ModelRef, declared, resolve_model
@@ -15,7 +16,9 @@ from components.moments import text_moments
 from components.pair_map import PairMap, PairOptions
 from components.pair_scan import condensed_index
 from components.pipeline import pair_list_key, pair_map_key
-from components.pooling_result import declared_prompts
+from components.pooling_pipeline import pooling_key
+from components.pooling_result import PoolingOptions, PoolingResult, declared_prompts
+from components.retrieval import METRICS
 from components.retrieval_sets import load_retrieval_set
 from components.socm import pairwise_statistics
 from components.store import ResultStore, StoredResult
@@ -103,3 +106,34 @@ def test_layers_of_some_texts_recomputed_agree_and_socm_is_near_that_of_all_pair
     means = PairMap.from_stored(whole.arrays, whole.meta).means
     # 20,000 pairs in balanced cycles against all 499,500.
     assert curves.pairs("final")["socm"].value == pytest.approx(means["socm"].value, abs=0.003)
+
+
+def poolings_of(name: str, set_name: str = RETRIEVAL_SET) -> PoolingResult:
+    ref = resolve_model(name)
+    options = PoolingOptions(*declared_prompts(declared(ref.folder)))
+    found = ResultStore(GALLERY_DIR).get(pooling_key(load_retrieval_set(set_name), ref, options))
+    assert found is not None, name
+    return PoolingResult.from_stored(found.arrays, found.meta)
+
+
+def test_poolings_of_every_model_are_there_and_their_table_is_what_their_queries_say():
+    for name in gallery_models():
+        result, ref = poolings_of(name), resolve_model(name)
+        for row in result.table():
+            if row.metric in METRICS:
+                values = result.per_query(row.pooling, row.metric)
+                assert row.value.value == pytest.approx(float(np.nanmean(values)), abs=1e-6), "kept as float32"
+        options = PoolingOptions(*declared_prompts(declared(ref.folder)))
+        assert ResultStore(GALLERY_DIR).get(company_key(load_retrieval_set(RETRIEVAL_SET), ref, options)) is not None
+    assert poolings_of(EMBEDDED, LONG_SET).meta["n_cut_documents"] == 12
+
+
+def test_ranks_of_some_passages_encoded_anew_agree(embedded):
+    of, result = load_retrieval_set(RETRIEVAL_SET), poolings_of(EMBEDDED)
+    asked = list(range(0, 300, 29))
+    states = embedded.token_states([*(of.queries[q] for q in asked), *of.documents], ["final"]).states["final"]
+    vectors = np.array([states[i].astype(np.float64).mean(axis=0) for i in range(len(states))])
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    cosines = vectors[:len(asked)] @ vectors[len(asked):].T
+    for row, query in zip(cosines, asked, strict=True):
+        assert int((row > row[query]).sum()) + 1 == result.found("mean")[1][query], "question q is answered by passage q"
