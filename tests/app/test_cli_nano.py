@@ -73,8 +73,9 @@ def test_the_recipes_that_come_along_can_be_run(file):
     recipe = read_recipe(file)
     prepared = prepare(recipe)
     assert len(prepared.train) == 12_800 and recipe.steps * recipe.batch <= 2 * 12_800
-    assert len(prepared.probe.queries) == 527 and len(prepared.probe.texts) == 100
+    # The runs of a minute that the Training page starts are measured every 20 steps, on fewer.
+    assert (len(prepared.probe.queries), len(prepared.probe.texts)) == ((527, 100) if file.stem == "minilm-mrl" else (250, 64))
 
 
 def test_there_are_recipes():
-    assert [file.stem for file in RECIPES] == ["minilm-mrl", "nano-mic", "nano-mrl"]
+    assert [file.stem for file in RECIPES] == ["minilm-mrl", "nano-contrastive", "nano-mic", "nano-mrl"]
