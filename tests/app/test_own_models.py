@@ -75,7 +75,8 @@ def test_hosted_servers_show_a_fixed_list(monkeypatch, folder):
     settings.cache_clear()
     page = open_page("map", {"model": str(folder)})
     assert not page.text_input and page.selectbox(key="model").value == "all-MiniLM-L6-v2"
-    assert any("not in this menu" in caption.value for caption in page.caption)
+    said = [info.value for info in page.info if "does not have" in info.value]
+    assert len(said) == 1 and str(folder) not in said[0], "said once, and no path of a link is repeated"
     with pytest.raises(Exception, match="must be one that this server offers"):
         resources.add_model(str(folder))
 
