@@ -1,4 +1,4 @@
-"""The Truncation page in a real browser: computed once by its buttons, opened from a link, on a phone, and saved."""
+"""The Truncation page in a real browser: opened from a link, on a phone, and saved."""
 
 from __future__ import annotations
 
@@ -6,30 +6,17 @@ import plotly.io
 import pytest
 import yaml
 
-from tests.browser.conftest import Watched
-
 CURVES = ".st-key-curves .js-plotly-plot .main-svg"
-LINK = "/truncation?set=long-documents&model=nano-mrl&cut_with=nano-contrastive"
+LINK = "/truncation?model=nano-mrl&cut_with=nano-contrastive"
 
 
 def metrics(page) -> list[str]:
     return page.page.locator("[data-testid=stMetricValue]").all_inner_texts()
 
 
-@pytest.fixture(scope="module")
-def cut(browser, server):
-    """Two small models' cuts, computed by clicking the buttons in a page."""
-    page = Watched(browser, server)
-    page.open(LINK)
-    for name in ("nano-mrl", "nano-contrastive"):
-        button = page.page.get_by_role("button", name=f"Cut {name} to 192 dims")
-        button.click()
-        button.wait_for(state="detached")
-        page.page.get_by_role("button", name="Cancel").wait_for(state="detached", timeout=600_000)
-        page.settle()
-    page.page.wait_for_selector(CURVES, timeout=60_000)
-    assert not page.problems
-    page.context.close()
+@pytest.fixture
+def cut():
+    """Two small models' cuts that come along: computing them through a page takes a minute, and what computes is tested elsewhere."""
     return LINK
 
 
