@@ -55,6 +55,7 @@ def house_style() -> None:
     [data-testid=stRadioOption]:not([data-selected=true]) > div > div:first-child {{ border-color: {secondary}; }}
     [data-testid=stCheckbox] label:has([role=switch]:not(:checked)) > div:first-of-type {{ background-color: {secondary}; }}
     .house-link {{ color: {accent}; text-decoration: underline; }}
+    [data-testid=stDownloadButton] button:focus-visible {{ outline: 2px solid {accent}; outline-offset: 2px; }}
     [data-testid=stDataFrame]:has(canvas:focus-visible) {{ outline: 2px solid {accent}; outline-offset: 1px; }}
     </style>""")
     st.html("""<style>

@@ -66,6 +66,7 @@ def test_keyboard_reaches_every_control_and_shows_where_it_is(visit, computed):
     names, unseen = [], []
     for _ in range(140):
         page.page.keyboard.press("Tab")
+        page.page.wait_for_timeout(80)  # what the page scrolls to lies elsewhere then
         at = page.page.evaluate(FOCUSED)
         if at["name"] in names and at["name"] == "Skip to main content":
             break
@@ -88,12 +89,12 @@ def shown(page, box) -> bool:
     """Whether what has the focus looks otherwise than without it."""
     x, y, width, height = box
     clip = {"x": max(0, x - 6), "y": max(0, y - 6), "width": width + 12, "height": height + 12}
-    page.page.wait_for_timeout(180)
+    page.page.wait_for_timeout(350)
     focused = hashlib.sha256(page.page.screenshot(clip=clip)).digest()
     # The browser goes on from the element that has lost the focus.
     page.page.evaluate("(() => { let e = document.activeElement; while (e.shadowRoot?.activeElement) "
                        "e = e.shadowRoot.activeElement; e.blur(); })()")
-    page.page.wait_for_timeout(180)
+    page.page.wait_for_timeout(350)
     return focused != hashlib.sha256(page.page.screenshot(clip=clip)).digest()
 
 

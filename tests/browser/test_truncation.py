@@ -75,7 +75,7 @@ def test_what_is_saved_opens_again(visit, cut):
     with page.page.expect_download(timeout=60_000) as saving:
         page.page.get_by_role("button", name="Curves as JSON", exact=True).click()
     about = plotly.io.read_json(saving.value.path()).layout.meta
-    assert about["models"] == "nano-mrl, nano-contrastive" and about["set"] == "long-documents"
+    assert about["models"] == "nano-mrl, nano-contrastive" and about["set"] == "passages"
     with page.page.expect_download(timeout=60_000) as saving:
         page.page.get_by_role("button", name="Every number as CSV", exact=True).click()
     head = saving.value.path().read_text("utf-8").splitlines()
