@@ -47,7 +47,7 @@ class ModelLayers:
 
     @property
     def revision(self) -> str:
-        return self.request.key.model_revision.removeprefix("sha256:")[:10]
+        return self.request.key.short_revision
 
 
 @dataclass(frozen=True)

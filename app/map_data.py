@@ -112,7 +112,7 @@ class MapData:
     @property
     def revision(self) -> str:
         """The model's revision, or its files' digest, to ten digits."""
-        return self.request.key.model_revision.removeprefix("sha256:")[:10]
+        return self.request.key.short_revision
 
     def signature(self, *more: object) -> str:
         """Names what a figure of this map is drawn from, together with what else it depends on."""

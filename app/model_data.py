@@ -208,5 +208,5 @@ def known_models() -> pd.DataFrame:
                      "Spread": curves.mean("normalized_spread", FINAL).value if curves else None,
                      "Random cosine": 1 - 2 * pairs.means["d_mu"].value if pairs else None,
                      "Effective dims, coordinates": dims[0] if dims else None, "Effective dims, axes": dims[1] if dims else None,
-                     "Revision": ref.revision.removeprefix("sha256:")[:10]})
+                     "Revision": ref.short_revision})
     return pd.DataFrame(rows)

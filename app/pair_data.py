@@ -156,7 +156,7 @@ class TokenPair:
 
     @property
     def revision(self) -> str:
-        return self.request.key.model_revision.removeprefix("sha256:")[:10]
+        return self.request.key.short_revision
 
     def effects(self, layer: Layer, tint: str) -> tuple[FloatArray, FloatArray] | None:
         """A number of each token that takes part: its share of the spread, or what the pair's number loses without it.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,19 +17,15 @@ from components.charts.style import caption_number, interval_text
 from components.embedding_config import config_of
 from components.pooling import IN_WORDS, MEAN, POOLINGS
 from components.pooling import UNMASKED as UNMASKED_POOLING
-from components.pooling_result import PENALTY, SECOND_ORDER, W2, PoolingResult, Row, ranking_of
+from components.pooling_result import METRIC_WORDS, PENALTY, SECOND_ORDER, W2, PoolingResult, Row, ranking_of
 from components.query_statistics import bootstrap_means, randomisation_p
 from components.retrieval import COSINE, METRICS, PRIMARY
 from components.store import StoredResult
 from components.types import FloatArray, Interval, RetrievalSet
 
-METRIC_WORDS = {"ndcg@10": "nDCG@10", "mrr@10": "MRR@10", "map": "MAP", "recall@1": "Recall@1", "recall@5": "Recall@5",
-                "recall@10": "Recall@10", "spearman": "Spearman ρ, graded pairs", "probe_accuracy": "Probe accuracy",
-                "probe_accuracy_held_out": "Probe accuracy, unseen subjects"}
 WORDS = IN_WORDS | {W2: "distance of both Gaussians, dμ + dΣ (a hypothesis)",
                     PENALTY: "cosine less a multiple of SOCM (a hypothesis)"}
 ALPHA = 0.05
-CUT = 120
 
 
 @dataclass(frozen=True)
@@ -73,7 +68,7 @@ class PoolingData:
 
     @property
     def revision(self) -> str:
-        return self.request.key.model_revision.removeprefix("sha256:")[:10]
+        return self.request.key.short_revision
 
     @property
     def declares(self) -> str:
@@ -271,11 +266,6 @@ def geometry(data: PoolingData) -> pd.DataFrame:
     found = data.result.meta["geometry"]
     return pd.DataFrame([{"pooling": name} | {title: found[name][key] for key, title in columns.items()}
                          for name in data.result.poolings]).astype(dict.fromkeys(columns.values(), "Float64"))
-
-
-def cut(texts: Sequence[str]) -> list[str]:
-    """Texts short enough to hover over."""
-    return [text if len(text) <= CUT else text[:CUT - 1] + "…" for text in texts]
 
 
 def configuration(data: PoolingData, setting: Setting) -> str:

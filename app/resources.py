@@ -6,11 +6,11 @@ own data are read from the session (``app.uploads``), and what is made of them i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import streamlit as st
 
@@ -177,6 +177,11 @@ def gallery() -> ResultStore:
     return ResultStore(DATA_DIR / "gallery")
 
 
+def _described(found: StoredResult) -> tuple[Mapping[str, Any], dict[str, Any]]:
+    """A result's arrays, and its description with the versions it was made with."""
+    return found.arrays, {**found.meta, "versions": dict(found.versions)}
+
+
 @st.cache_resource(max_entries=16, show_spinner=False)
 def stored_pair_map(digest: str, _key: ResultKey) -> PairMap:
     """A stored pair map in memory (8 MB for 1,000 texts).
@@ -184,8 +189,7 @@ def stored_pair_map(digest: str, _key: ResultKey) -> PairMap:
     Raises:
         NotStored: it is not in the store (any more).
     """
-    found = read_stored(_key)
-    return PairMap.from_stored(found.arrays, {**found.meta, "versions": dict(found.versions)})
+    return PairMap.from_stored(*_described(read_stored(_key)))
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
@@ -201,8 +205,7 @@ def stored_layers(digest: str, _key: ResultKey) -> LayerCurves:
     Raises:
         NotStored: they are not in the store (any more).
     """
-    found = read_stored(_key)
-    return LayerCurves.from_stored(found.arrays, {**found.meta, "versions": dict(found.versions)})
+    return LayerCurves.from_stored(*_described(read_stored(_key)))
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
@@ -212,8 +215,7 @@ def stored_pooling(digest: str, _key: ResultKey) -> PoolingResult:
     Raises:
         NotStored: they are not in the store (any more).
     """
-    found = read_stored(_key)
-    return PoolingResult.from_stored(found.arrays, {**found.meta, "versions": dict(found.versions)})
+    return PoolingResult.from_stored(*_described(read_stored(_key)))
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
@@ -223,8 +225,7 @@ def stored_truncation(digest: str, _key: ResultKey) -> TruncationResult:
     Raises:
         NotStored: they are not in the store (any more).
     """
-    found = read_stored(_key)
-    return TruncationResult.from_stored(found.arrays, {**found.meta, "versions": dict(found.versions)})
+    return TruncationResult.from_stored(*_described(read_stored(_key)))
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)

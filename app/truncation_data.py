@@ -49,7 +49,7 @@ class ModelCuts:
 
     @property
     def revision(self) -> str:
-        return self.request.key.model_revision.removeprefix("sha256:")[:10]
+        return self.request.key.short_revision
 
 
 @dataclass(frozen=True)

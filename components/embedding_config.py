@@ -26,15 +26,14 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, Strict
 
 from components.errors import DataError, shown
 from components.files import DEFAULT_LIMITS, ReadLimits, decode, read_file, shown_path
-from components.models import Declared, ModelRef, declared
+from components.models import POOLING_NAMES, Declared, ModelRef, declared
 from components.plain_yaml import plain_mapping
 
 TOP = "embedding"
 MAX_CONFIG_BYTES = 100_000
 POOLINGS = ("mean", "cls", "lasttoken", "max", "mean_sqrt_len", "weightedmean")
 """Names of sentence-transformers' poolings, without the ending "_tokens"."""
-_ALIASES = {"mean_tokens": "mean", "cls_token": "cls", "max_tokens": "max", "last_token": "lasttoken", "lasttoken_tokens": "lasttoken",
-            "mean_sqrt_len_tokens": "mean_sqrt_len", "weighted_mean": "weightedmean", "weightedmean_tokens": "weightedmean"}
+_ALIASES = {**POOLING_NAMES, "last_token": "lasttoken", "lasttoken_tokens": "lasttoken", "weighted_mean": "weightedmean"}
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 MAX_PROMPTS, MAX_PROMPT_CHARS = 100, 10_000
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from components.models import ModelRef, declared
 from components.pipeline import run_task, timed_encoder
-from components.pooling_result import PoolingOptions, default_reference
+from components.pooling_result import PoolingOptions
 from components.store import ResultKey, ResultStore, StoredResult
-from components.types import CancelEvent, Progress, RetrievalSet, no_progress
+from components.types import CancelEvent, Progress, RetrievalSet, named, no_progress
 
 SCHEMA = 1
 CHUNK_TOKENS = (64, 128, 256, 512)
@@ -99,11 +99,11 @@ def compute_chunks(of: RetrievalSet, ref: ModelRef, options: PoolingOptions, *, 
 
     from components.model_modules import after_pooling
     from components.pooling_faults import chunk_scores, chunk_vectors
-    from components.pooling_measures import pooled_vectors
+    from components.pooling_measures import pooled_vectors, reference_for
     from components.retrieval import COSINE, METRICS, evaluate, scores
 
     encoder, seconds = timed_encoder(ref, device, tuple(allow_remote_code), progress)
-    head, pooling = after_pooling(ref), default_reference(declared(ref.folder).pooling)
+    head, pooling = after_pooling(ref), reference_for(declared(ref.folder).pooling, ref.model_id)
     start = time.perf_counter()
     queries = pooled_vectors(encoder, [of.queries[q] for q in of.answered], [pooling], head, prompt=options.query_prompt,
                              cancelled=cancelled).vectors[pooling]
@@ -115,9 +115,8 @@ def compute_chunks(of: RetrievalSet, ref: ModelRef, options: PoolingOptions, *, 
         room = tokens - around
         if room < 8 or (encoder.max_length is not None and tokens > encoder.max_length):
             continue
-        named = _named(progress, f"Chunks of {tokens} tokens")
         vectors, owner = chunk_vectors(encoder, of.documents, room, pooling, prompt=options.document_prompt, cancelled=cancelled,
-                                       progress=named)
+                                       progress=named(progress, f"Chunks of {tokens} tokens"))
         vectors = head.apply(vectors)
         counts[str(tokens)] = len(owner)
         for how in ("mean", "best"):
@@ -135,10 +134,6 @@ def compute_chunks(of: RetrievalSet, ref: ModelRef, options: PoolingOptions, *, 
 def _part(progress: Progress, k: int, parts: int) -> Progress:
     """The k-th of equal parts as progress of the whole."""
     return lambda done, total, stage: progress(k * total + done, parts * total, stage)
-
-
-def _named(progress: Progress, stage: str) -> Progress:
-    return lambda done, total, _: progress(done, total, stage)
 
 
 def run_company(args: Mapping[str, Any], *, store: ResultStore, progress: Progress, cancelled: CancelEvent) -> str:

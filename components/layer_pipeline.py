@@ -14,7 +14,7 @@ from components.models import ModelRef
 from components.pair_map import PairOptions
 from components.pipeline import estimate, means_of, run_task, scan_device, timed_encoder, token_notes
 from components.store import ResultKey, ResultStore, StoredResult
-from components.types import FINAL, CancelEvent, Corpus, Layer, Progress, no_progress
+from components.types import FINAL, CancelEvent, Corpus, Layer, Progress, named, no_progress
 
 if TYPE_CHECKING:
     from components.encoders import Encoder
@@ -82,7 +82,7 @@ def _pairs_by_layer(encoder: Encoder, texts: Sequence[str], options: LayerOption
     while waiting:
         group, waiting = waiting[:at_once], waiting[at_once:]
         encoded = encoder.token_states(texts, group, prompt=options.prompt, cancelled=cancelled,
-                                       progress=lambda done, total, _: progress(done, total, "Encoding texts for SOCM"))
+                                       progress=named(progress, "Encoding texts for SOCM"))
         for layer in group:
             progress(_place(encoder, layer), len(encoder.layers), "SOCM by layer")
             states = encoded.states.pop(layer)  # type: ignore[attr-defined]

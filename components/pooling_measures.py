@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from components.errors import DataError
 from components.pooling import POOLINGS, UNMASKED, UnmaskedMeans, pool, unit
+from components.pooling_result import default_reference
 from components.types import FINAL, CancelEvent, FloatArray, IntArray, Progress, TokenStates, no_progress
 
 if TYPE_CHECKING:
@@ -121,6 +123,18 @@ def poolings_for(declared: str | None) -> tuple[str, ...]:
     """Every pooling, with the model's own where that joins several, and the fault last."""
     own = (declared,) if declared and "+" in declared and set(declared.split("+")) <= set(POOLINGS) else ()
     return (*POOLINGS, *own, UNMASKED)
+
+
+def reference_for(declared: str | None, model_id: str) -> str:
+    """The pooling that others are compared with: the model's own, or the mean where it declares none.
+
+    Raises:
+        DataError: it declares one that is not known here.
+    """
+    names, reference = poolings_for(declared), default_reference(declared)
+    if reference not in names:
+        raise DataError(f"model {model_id}", f"must declare a pooling among {', '.join(names)}", reference, "choose another model")
+    return reference
 
 
 def overlap_at(vectors: Mapping[str, FloatArray], k: int = NEAREST) -> FloatArray:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from components.errors import DataError
 from components.models import ModelRef, declared
 from components.pipeline import run_task, scan_device, timed_encoder
 from components.pooling_result import (
@@ -20,14 +19,13 @@ from components.pooling_result import (
     W2,
     PoolingOptions,
     PoolingResult,
-    default_reference,
     graded_rows,
     plain_rows,
     probe_rows,
     retrieval_rows,
 )
 from components.store import ResultKey, ResultStore, StoredResult
-from components.types import CancelEvent, Progress, RetrievalSet, no_progress
+from components.types import CancelEvent, Progress, RetrievalSet, named, no_progress
 
 if TYPE_CHECKING:
     from components.encoders import Encoder
@@ -62,27 +60,23 @@ def compute_pooling(of: RetrievalSet, ref: ModelRef, options: PoolingOptions, *,
         return found
 
     from components.model_modules import after_pooling
-    from components.pooling_measures import geometry, overlap_at, plane, pooled_vectors, poolings_for
+    from components.pooling_measures import geometry, overlap_at, plane, pooled_vectors, poolings_for, reference_for
 
-    encoder, seconds = timed_encoder(ref, device, tuple(allow_remote_code), progress)
     own = declared(ref.folder)
+    names, reference = poolings_for(own.pooling), reference_for(own.pooling, ref.model_id)
     head = after_pooling(ref)
-    names = poolings_for(own.pooling)
-    reference = default_reference(own.pooling)
-    if reference not in names:
-        raise DataError(f"model {ref.model_id}", f"must declare a pooling among {', '.join(names)}", reference, "choose another model")
+    encoder, seconds = timed_encoder(ref, device, tuple(allow_remote_code), progress)
     second = options.more and len(of.answered) * len(of.documents) <= SECOND_ORDER_PAIRS
     start = time.perf_counter()
     how: dict[str, Any] = {"keep_states": second, "cancelled": cancelled}
     documents = pooled_vectors(encoder, of.documents, names, head, prompt=options.document_prompt,
-                               progress=lambda done, total, _: progress(done, total, "Encoding documents"), **how)
+                               progress=named(progress, "Encoding documents"), **how)
     queries = pooled_vectors(encoder, [of.queries[q] for q in of.answered], names, head, prompt=options.query_prompt,
-                             progress=lambda done, total, _: progress(done, total, "Encoding queries"), **how)
+                             progress=named(progress, "Encoding queries"), **how)
     seconds["encode"] = time.perf_counter() - start
     start = time.perf_counter()
     progress(0, 0, "Ranking documents")
     by_ranking = _rankings(of, queries, documents, names)
-    judged = _answers(of)
     planes, shares = zip(*(plane(np.concatenate([queries.vectors[name], documents.vectors[name]])) for name in names), strict=True)
     arrays: dict[str, Any] = {
         "metrics": np.array([[list(found.metrics.values()) for found in row] for row in by_ranking], np.float64),
@@ -97,7 +91,7 @@ def compute_pooling(of: RetrievalSet, ref: ModelRef, options: PoolingOptions, *,
         "n_queries": len(of.queries), "n_answered": len(of.answered), "n_documents": len(of.documents), "graded": of.graded,
         "tied": {ranking: {name: found.tied for name, found in zip(names, row, strict=True)}
                  for ranking, row in zip(RANKINGS, by_ranking, strict=True)},
-        "geometry": {name: _finite(geometry(queries.vectors[name], documents.vectors[name], judged)) for name in names},
+        "geometry": {name: _finite(geometry(queries.vectors[name], documents.vectors[name], of.answers)) for name in names},
         "plane_shares": [list(pair) for pair in shares], "dim": int(documents.vectors[reference].shape[1]),
         "modules": list(head.names), "unknown_modules": list(head.unknown),
         "max_length": encoder.max_length, "n_cut_documents": documents.n_cut, "n_cut_queries": queries.n_cut,
@@ -130,12 +124,6 @@ def _rankings(of: RetrievalSet, queries: Pooled, documents: Pooled, names: Seque
     return [[evaluate_vectors(of, placed(of, queries.vectors[name]), documents.vectors[name], similarity, unit_queries=unit_queries,
                               unit_documents=unit_documents) for name in names]
             for similarity, unit_queries, unit_documents in (hows[ranking] for ranking in RANKINGS)]
-
-
-def _answers(of: RetrievalSet) -> Any:
-    """(n, 2) places among the answered queries, and the documents that answer them."""
-    place = {int(q): k for k, q in enumerate(of.answered)}
-    return np.array([(place[q], d) for q, d, r in of.judged.tolist() if r > 0], dtype=np.int64)
 
 
 def _second_order(of: RetrievalSet, queries: Pooled, documents: Pooled, reference: str, encoder: Encoder, options: PoolingOptions,

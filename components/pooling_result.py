@@ -32,7 +32,9 @@ SECOND_ORDER = (W2, PENALTY)
 """Hypotheses, not recommendations: scores on the same token states that see covariances."""
 RANKINGS = (COSINE, DOT, EUCLIDEAN, "euclidean_unit_queries", "euclidean_unit_documents")
 SPEARMAN, PROBE, HELD_OUT = "spearman", "probe_accuracy", "probe_accuracy_held_out"
-ALL_METRICS = (*METRICS, SPEARMAN, PROBE, HELD_OUT)
+METRIC_WORDS = {"ndcg@10": "nDCG@10", "mrr@10": "MRR@10", "map": "MAP", "recall@1": "Recall@1", "recall@5": "Recall@5",
+                "recall@10": "Recall@10", SPEARMAN: "Spearman ρ, graded pairs", PROBE: "Probe accuracy",
+                HELD_OUT: "Probe accuracy, unseen subjects"}
 
 
 def ranking_of(similarity: str, unit_queries: bool, unit_documents: bool) -> str:

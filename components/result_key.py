@@ -76,6 +76,11 @@ class ResultKey:
     canonical: str = field(init=False, repr=False)
     digest: str = field(init=False, repr=False)
 
+    @property
+    def short_revision(self) -> str:
+        """The beginning of the model's revision, or of its files' digest, for captions."""
+        return self.model_revision.removeprefix("sha256:")[:10]
+
     def __post_init__(self) -> None:
         if not isinstance(self.kind, str) or not KIND_PATTERN.fullmatch(self.kind):
             raise DataError("a result's kind", "must be lower-case letters, digits and underscores", shown(self.kind),

@@ -14,14 +14,13 @@ from typing import Any
 import numpy as np
 
 from components.charts.style import caption_number, interval_text
+from components.embedding_config import EmbeddingConfig
+from components.pooling_result import METRIC_WORDS, SPEARMAN
 from components.retrieval import PRIMARY
-from components.truncation_result import DTYPES, FLOAT32, MILLION, TruncationResult, bytes_per_vector
+from components.truncation_result import DTYPES, FLOAT32, MILLION, OVERLAP, TruncationResult, bytes_per_vector
 from components.types import Interval
 
-WORDS: Mapping[str, str] = {"ndcg@10": "nDCG@10", "mrr@10": "MRR@10", "map": "MAP", "recall@1": "Recall@1", "recall@5": "Recall@5",
-                            "recall@10": "Recall@10", "spearman": "Spearman's ρ with grades", "probe_accuracy": "Probe accuracy",
-                            "probe_accuracy_held_out": "Probe accuracy, unseen subjects",
-                            "overlap@10": "Neighbours shared with the full vector"}
+WORDS: Mapping[str, str] = METRIC_WORDS | {SPEARMAN: "Spearman's ρ with grades", OVERLAP: "Neighbours shared with the full vector"}
 
 
 @dataclass(frozen=True)
@@ -176,13 +175,10 @@ def embedding_yaml(key: Any, result: TruncationResult, best: Recommendation) -> 
     Args:
         key: the result's ``ResultKey``, which names model and revision.
     """
-    import yaml
-
-    own: dict[str, Any] = {"model": key.model_id, "revision": key.model_revision, "pooling": result.meta["pooling"], "normalize": True}
     prompts = {name: result.meta[f"{name}_prompt"] for name in ("query", "document") if result.meta[f"{name}_prompt"]}
-    own |= {"prompts": prompts} if prompts else {}
-    own |= {"max_seq_len": result.meta["max_length"]} if result.meta["max_length"] else {}
-    own |= {"truncate_dim": best.dim} if best.dim is not None and best.dim < result.full else {}
-    return str(yaml.safe_dump({"embedding": own}, sort_keys=False, allow_unicode=True))
+    cut = best.dim is not None and best.dim < result.full
+    return EmbeddingConfig(model=key.model_id, revision=key.model_revision, pooling=result.meta["pooling"], normalize=True,
+                           prompts=prompts or None, max_seq_len=result.meta["max_length"] or None,
+                           truncate_dim=best.dim if cut else None).as_yaml()
 
 

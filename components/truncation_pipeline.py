@@ -20,7 +20,7 @@ from components.truncation_result import (
     checked_dims,
     variants_of,
 )
-from components.types import CancelEvent, FloatArray, Progress, RetrievalSet, TokenStates, no_progress
+from components.types import CancelEvent, FloatArray, Progress, RetrievalSet, TokenStates, named, no_progress
 
 if TYPE_CHECKING:
     from components.encoders import Encoder
@@ -55,13 +55,10 @@ def compute_truncation(of: RetrievalSet, ref: ModelRef, options: TruncationOptio
 
     from components.model_modules import after_pooling
     from components.models import hidden_size
-    from components.pooling_measures import poolings_for
-    from components.pooling_result import default_reference
+    from components.pooling_measures import reference_for
 
     own = declared(ref.folder)
-    pooling = default_reference(own.pooling)
-    if pooling not in poolings_for(own.pooling):
-        raise DataError(f"model {ref.model_id}", "must declare a pooling that is known", pooling, "choose another model")
+    pooling = reference_for(own.pooling, ref.model_id)
     after = after_pooling(ref)
     plain = not after.names and "+" not in pooling
     if plain:  # before anything is loaded
@@ -97,7 +94,7 @@ def _encode(encoder: Encoder, of: RetrievalSet, pooling: str, after: Any, option
 
     def encode(texts: Sequence[str], what: str, prompt: str = "") -> Any:
         return pooled_vectors(encoder, texts, [pooling], after, prompt=prompt, cancelled=cancelled,
-                              progress=lambda done, total, _: progress(done, total, f"Encoding {what}"))
+                              progress=named(progress, f"Encoding {what}"))
 
     documents = encode(of.documents, "documents", options.document_prompt)
     asked = encode([of.queries[q] for q in of.answered], "queries", options.query_prompt)
@@ -160,10 +157,8 @@ def measure_vectors(of: RetrievalSet, vectors: Vectors, dims: Sequence[int], opt
             step()
     progress(0, 0, "Intervals and tests")
     arrays = _arrays(found, variants, vectors, nearest.shape[1])
-    place = {int(q): k for k, q in enumerate(of.answered)}
-    judged = np.array([(place[q], d) for q, d, r in of.judged.tolist() if r > 0], dtype=np.int64)
     asked = vectors.queries[of.answered]
-    shapes = [geometry(asked[:, :dim], vectors.documents[:, :dim], judged) for dim in dims]
+    shapes = [geometry(asked[:, :dim], vectors.documents[:, :dim], of.answers) for dim in dims]
     level = [_level(vectors.documents[:, :dim]) for dim in dims]
     for shape, same in zip(shapes, level, strict=True):
         if same:  # rounding errors have effective dims too
@@ -223,7 +218,7 @@ def _token_arrays(encoder: Encoder, of: RetrievalSet, options: TruncationOptions
 
     texts = of.documents[:TOKEN_TEXTS]
     encoded = encoder.token_states(texts, [FINAL], prompt=options.document_prompt, cancelled=cancelled,
-                                   progress=lambda done, total, _: progress(done, total, "Encoding tokens"))
+                                   progress=named(progress, "Encoding tokens"))
     progress(0, 0, "Correlating prefix and residual")
     about |= {"n_token_texts": len(texts), "taus": [float(tau) for tau in TAUS]}
     return token_arrays(encoded.states[FINAL], encoded.tokenised.special, dims, about)

@@ -38,6 +38,11 @@ def no_progress(done: int, total: int, message: str) -> None:
     """The progress callable of those who do not watch."""
 
 
+def named(progress: Progress, stage: str) -> Progress:
+    """A part's progress under a name of its own."""
+    return lambda done, total, _: progress(done, total, stage)
+
+
 def frozen(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """The array, marked read-only."""
     array.flags.writeable = False
@@ -234,6 +239,12 @@ class RetrievalSet:
     def answered(self) -> IntArray:
         """Numbers of the queries that some document answers; the others cannot be scored."""
         return np.unique(self.judged[self.judged[:, 2] > 0, 0])
+
+    @property
+    def answers(self) -> IntArray:
+        """(n_pairs, 2): the place of a query among the answered ones, and the number of a document that answers it."""
+        pairs = self.judged[self.judged[:, 2] > 0]
+        return np.stack([np.searchsorted(self.answered, pairs[:, 0]), pairs[:, 1]], axis=1)
 
     def relevant(self, query: int) -> IntArray:
         """Numbers of the documents that answer a query."""

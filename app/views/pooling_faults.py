@@ -6,12 +6,13 @@ import numpy as np
 import streamlit as st
 
 from app import pooling_data, resources, results, viewport, widgets
-from app.pooling_data import METRIC_WORDS, PoolingData, Setting
+from app.pooling_data import PoolingData, Setting
 from app.views import pooling_parts
 from components.charts.company_curve import company_curve, company_curve_alt
 from components.charts.interval_rows import interval_rows, interval_rows_alt
 from components.charts.style import ChartTheme, caption_number, interval_text
 from components.files import plural
+from components.pooling_result import METRIC_WORDS
 
 CHART = {"displaylogo": False, "displayModeBar": False}
 

@@ -54,7 +54,7 @@ def _planes(data: PoolingData, theme: ChartTheme, *, narrow: bool) -> None:
         planes = pooling_data.umap_planes(data, found)
         words = (f"UMAP of vectors at length 1 ({found.meta['n_neighbors']} neighbours, seed {found.meta['seed']}), with its "
                  "trustworthiness: 1 where every neighbour on the plane is one, about 0.5 by chance; distances and axes mean nothing")
-    hover = pooling_data.cut([data.of.queries[q] for q in data.of.answered]), pooling_data.cut(data.of.documents)
+    hover = [data.of.queries[q] for q in data.of.answered], data.of.documents
 
     def draw() -> tuple[go.Figure, str]:
         return pooled_planes(planes, hover, theme, marked=marked, answered_by=pooling_data.answering(data.of), axis=arranged,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from app import pooling_data, resources, results, tables, viewport, widgets
-from app.figure_files import figure_files
-from app.pooling_data import METRIC_WORDS, WORDS, PoolingData, Setting
+from app.figure_files import figure_files, file_word
+from app.pooling_data import WORDS, PoolingData, Setting
 from app.results import Request
 from components.charts.interval_rows import interval_rows, interval_rows_alt
 from components.charts.style import LIGHT, ChartTheme, caption_number, interval_text
@@ -14,7 +14,7 @@ from components.charts.titles import add_title
 from components.files import plural
 from components.models import declared
 from components.pooling_measures import poolings_for
-from components.pooling_result import SECOND_ORDER, default_reference
+from components.pooling_result import METRIC_WORDS, SECOND_ORDER, default_reference
 from components.retrieval import METRICS, SIMILARITIES
 
 CHART = {"displaylogo": False, "displayModeBar": False}
@@ -237,7 +237,7 @@ def exports(data: PoolingData, setting: Setting) -> None:
         if not folded.open:
             return
         about = pooling_data.about(data, setting, widgets.version())
-        name = f"poolscope-pooling-{''.join(c if c.isalnum() or c in '-._' else '_' for c in data.model)}"
+        name = f"poolscope-pooling-{file_word(data.model)}"
         fig = interval_rows(pooling_data.rows(data, setting), LIGHT, label=METRIC_WORDS[setting.metric],
                             difference_label=f"Difference to {data.result.declared} by cosine")
         add_title(fig, f"Poolings of {data.model} on {data.of.name}",

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from app import resources, state, tables, truncation_data, viewport, widgets
-from app.figure_files import figure_files
+from app.figure_files import figure_files, file_word
 from app.truncation_data import Cuts
 from components.charts.correlation_map import correlation_map
 from components.charts.dim_panels import dim_panels
@@ -201,7 +201,7 @@ def exports(data: Cuts, asked: Asked, dim: int, tau: float) -> None:
                 "Spectrum": dim_panels(truncation_data.spectrum_panels(data), LIGHT)}
         if data.first.result.has_tokens and dim < data.first.result.full:
             made["Correlation"] = correlation_map(truncation_data.maps(data.first, dim), LIGHT, named=data.first.result.dims)
-        name = f"poolscope-truncation-{''.join(c if c.isalnum() or c in '-._' else '_' for c in data.first.name)}"
+        name = f"poolscope-truncation-{file_word(data.first.name)}"
         for label, fig in made.items():
             add_title(fig, f"{label}: {', '.join(one.name for one in data.models)}, {data.of.name}",
                       f"{about['queries']} queries, {about['documents']} documents (digest {data.of.digest[:10]}); model revisions "

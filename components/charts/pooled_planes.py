@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from components.charts import style
+from components.charts.plane import hover_text
 from components.charts.style import ChartTheme
 from components.types import FloatArray
 
@@ -36,7 +37,7 @@ def pooled_planes(planes: Sequence[PooledPlane], names: tuple[Sequence[str], Seq
 
     Args:
         planes: in reading order.
-        names: hover texts of queries and documents, cut.
+        names: texts of queries and documents, for the hover.
         marked: a document drawn large in every panel, with the queries it answers; None for none.
         answered_by: (n_queries,) the document that answers each query.
         axis: "Principal axis" or "UMAP".
@@ -48,7 +49,7 @@ def pooled_planes(planes: Sequence[PooledPlane], names: tuple[Sequence[str], Seq
                         subplot_titles=[html.escape(plane.title, quote=False) for plane in planes])
     fig.update_layout(template=style.template(theme, scale=scale))
     own = [q for q, document in enumerate(answered_by) if document == marked]
-    hover = [[html.escape(name, quote=False) for name in side] for side in names]
+    hover = [[hover_text(name) for name in side] for side in names]
     for k, plane in enumerate(planes):
         where = {"row": k // columns + 1, "col": k % columns + 1}
         for side, (points, colour, symbol, label) in enumerate(((plane.documents, theme.text_b, "circle", "document"),
