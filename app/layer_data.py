@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from app import resources, results
-from app.results import Request
+from app.shown_models import ShownModel, ShownModels, load_each
 from components.charts.layer_panels import BACKBONE, BOUND, PUBLISHED, TUNED, Line, Panel
 from components.layer_curves import LayerCurves, LayerOptions
 from components.layer_findings import layer_finding, tuning_finding
@@ -31,40 +31,17 @@ FINAL_STEP = 0.6
 
 
 @dataclass(frozen=True)
-class ModelLayers:
-    """One model's stored layers.
+class ModelLayers(ShownModel):
+    """One model's stored layers."""
 
-    Attributes:
-        name: on screen. backbone: declares no pooling, since none was trained.
-        colour: its place among the models shown.
-    """
-
-    name: str
     curves: LayerCurves
-    request: Request
-    backbone: bool
-    colour: int
-
-    @property
-    def revision(self) -> str:
-        return self.request.key.short_revision
 
 
 @dataclass(frozen=True)
-class Layers:
-    """All models that the page shows, the page's own first, and one axis for them."""
+class Layers(ShownModels[ModelLayers]):
+    """All models that the page shows, and one axis for them."""
 
     corpus: Corpus
-    models: tuple[ModelLayers, ...]
-    missing: tuple[Request, ...]
-
-    @property
-    def first(self) -> ModelLayers:
-        return self.models[0]
-
-    def signature(self, *more: object) -> str:
-        """Names what a figure of these models is drawn from, together with what else it depends on."""
-        return repr(([(one.request.key.digest, one.name, one.backbone, one.colour) for one in self.models], *more))
 
     @property
     def relative(self) -> bool:
@@ -103,15 +80,9 @@ def load(corpus_name: str, model_names: Sequence[str]) -> Layers:
     Raises:
         DataError, ModelError: with a sentence for the page.
     """
-    found, missing = [], []
-    for colour, name in enumerate(model_names):
-        request = results.layers_request(corpus_name, name, LayerOptions())
-        curves = results.layers(request)
-        if curves is None:
-            missing.append(request)
-        else:
-            found.append(ModelLayers(name, curves, request, results.is_backbone(name), colour))
-    return Layers(resources.corpus(corpus_name), tuple(found), tuple(missing))
+    models, missing = load_each(model_names, lambda name: results.layers_request(corpus_name, name, LayerOptions()), results.layers,
+                                ModelLayers)
+    return Layers(models, missing, resources.corpus(corpus_name))
 
 
 def panels(data: Layers, quantities: Sequence[str], *, published: bool) -> list[Panel]:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from app import resources, results
-from app.results import Request
+from app.shown_models import ShownModel, ShownModels, load_each
 from components.charts.correlation_map import CorrelationBlocks
 from components.charts.dim_panels import DASHED, REFERENCE, SOLID, DimLine, DimPanel
 from components.charts.layer_panels import BACKBONE, TUNED
@@ -34,39 +34,17 @@ TOKENS = {SPECIAL: "all tokens", PLAIN: "without special tokens"}
 
 
 @dataclass(frozen=True)
-class ModelCuts:
-    """One model's stored cuts.
+class ModelCuts(ShownModel):
+    """One model's stored cuts."""
 
-    Attributes:
-        name: on screen. backbone: declares no pooling, since none was trained. colour: its place among the models shown.
-    """
-
-    name: str
     result: TruncationResult
-    request: Request
-    backbone: bool
-    colour: int
-
-    @property
-    def revision(self) -> str:
-        return self.request.key.short_revision
 
 
 @dataclass(frozen=True)
-class Cuts:
-    """All models that the page shows, its own first."""
+class Cuts(ShownModels[ModelCuts]):
+    """All models that the page shows."""
 
     of: RetrievalSet
-    models: tuple[ModelCuts, ...]
-    missing: tuple[Request, ...]
-
-    @property
-    def first(self) -> ModelCuts:
-        return self.models[0]
-
-    def signature(self, *more: object) -> str:
-        """Names what is made from these models, together with what else it depends on."""
-        return repr((*((one.request.key.digest, one.name, one.backbone, one.colour) for one in self.models), *more))
 
 
 def load(set_name: str, model_names: Sequence[str]) -> Cuts:
@@ -75,15 +53,8 @@ def load(set_name: str, model_names: Sequence[str]) -> Cuts:
     Raises:
         DataError, ModelError: with a sentence for the page.
     """
-    found, missing = [], []
-    for colour, name in enumerate(model_names):
-        request = results.truncation_request(set_name, name)
-        result = results.truncation(request)
-        if result is None:
-            missing.append(request)
-        else:
-            found.append(ModelCuts(name, result, request, results.is_backbone(name), colour))
-    return Cuts(resources.retrieval_set(set_name), tuple(found), tuple(missing))
+    models, missing = load_each(model_names, lambda name: results.truncation_request(set_name, name), results.truncation, ModelCuts)
+    return Cuts(models, missing, resources.retrieval_set(set_name))
 
 
 def curves(data: Cuts, metric: str, dtype: str) -> list[Curve]:
