@@ -6,14 +6,14 @@ have no path. Only the report is stored, under a digest of the bytes.
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import pandas as pd
 
-from app import resources, results
+from app import private, resources, results
 from app.results import Request
 from app.settings import settings
 from components.audit_options import AuditOptions
@@ -22,6 +22,8 @@ from components.audit_words import STATUS_WORDS
 from components.charts.audit_distances import CandidateDistance
 from components.embedding_config import EmbeddingConfig, config_of, parse_config
 from components.errors import DataError, shown
+from components.files import ReadLimits
+from components.inline_texts import inline_files
 from components.models import ModelRef
 
 Files = Mapping[str, tuple[str, bytes]]
@@ -69,15 +71,20 @@ def request(at: Configured, files: Files, options: AuditOptions) -> Request:
         DataError: a file that cannot be used, in the sentence that the command line gives.
     """
     own = settings()
-    given = side_of(files, "", options.column, own.limits)
-    side_of(files, "against_", None, own.limits)
-    assert given is not None
     key = audit_key({role: data for role, (_, data) in files.items()}, at.config, at.ref, options)
     args = {"model": resources.model_names()[at.model_name], "config": at.config.as_yaml(), "options": asdict(options),
-            "files": {role: [name, base64.b64encode(data).decode("ascii")] for role, (name, data) in files.items()},
             "limits": asdict(own.limits), "device": own.device, "allow_remote_code": list(own.allow_remote_code), "digest": key.digest}
-    n = min(len(given.vectors), options.rows)
-    return Request(key, "audit", args, f"Audit {len(given.vectors):,} vectors", 8 + 0.02 * n)
+    # Read once for a session: every run of the page comes by here.
+    rows = private.session().kept(("audited", key.digest), lambda: _rows(files, options, own.limits))
+    return Request(key, "audit", args, f"Audit {rows:,} vectors", 8 + 0.02 * min(rows, options.rows), partial(inline_files, files))
+
+
+def _rows(files: Files, options: AuditOptions, limits: ReadLimits) -> int:
+    """How many vectors the files hold, all of which can be used."""
+    given = side_of(files, "", options.column, limits)
+    side_of(files, "against_", None, limits)
+    assert given is not None
+    return len(given.vectors)
 
 
 def report(wanted: Request) -> Mapping[str, Any] | None:

@@ -131,4 +131,4 @@ class Job:
         self.state, self.kind, self.sentence, self.result = state, kind, sentence, result
         self.finished = time.monotonic()
         self.inline = None
-        self.args = {}  # uploads travel in them; a job that has ended is remembered, what it was given is not
+        self.args = {}  # typed texts are among them; a job that has ended is remembered, what it was given is not

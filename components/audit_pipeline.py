@@ -1,12 +1,11 @@
 """From a configuration, texts and vectors to a report; the model is loaded only when there are vectors.
 
-The worker's task takes files as base64 within the request, since uploads lie in memory and have no path. What is stored is the
-report: settings, distances and row numbers, no text and no vector.
+The worker's task takes the files that travel with its request, since uploads lie in memory and have no path. What is stored is
+the report: settings, distances and row numbers, no text and no vector.
 """
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import time
 from collections.abc import Mapping, Sequence
@@ -139,8 +138,10 @@ def side_of(files: Mapping[str, tuple[str, bytes]], prefix: str, column: str | N
 
 
 def run_audit(args: Mapping[str, Any], *, store: ResultStore, progress: Progress, cancelled: CancelEvent) -> str:
-    """The worker's task: args hold model, config (YAML text), files (role -> [name, base64]), options, limits, device, digest."""
-    files = {role: (name, base64.b64decode(data)) for role, (name, data) in args["files"].items()}
+    """The worker's task: args hold model, config (YAML text), options, limits, device, digest, and inline the files."""
+    from components.inline_texts import files_of
+
+    files = files_of(args)
     config, options = parse_config(args["config"]), AuditOptions(**args["options"])
     ref = resolve_model(args["model"])
     key = audit_key({role: data for role, (_, data) in files.items()}, config, ref, options)

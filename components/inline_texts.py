@@ -56,6 +56,16 @@ def bytes_of(args: Mapping[str, Any]) -> bytes:
     return base64.b64decode(args[INLINE]["base64"], validate=True)
 
 
+def inline_files(files: Mapping[str, tuple[str, bytes]]) -> bytes:
+    """Several files, role -> (name, bytes), as one line of JSON."""
+    return json.dumps({role: [name, base64.b64encode(data).decode("ascii")] for role, (name, data) in files.items()}).encode()
+
+
+def files_of(args: Mapping[str, Any]) -> dict[str, tuple[str, bytes]]:
+    """The files that came with a request."""
+    return {role: (name, base64.b64decode(data, validate=True)) for role, (name, data) in args[INLINE].items()}
+
+
 def corpus_of(args: Mapping[str, Any]) -> Corpus:
     """The corpus that a task's arguments name ("corpus", "column") or bring along.
 
