@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app.cli.export_files import check_html, write_text
+from app.cli.outputs import layer_of
 from app.cli.progress import terminal_progress
 from components.errors import DataError, shown
-from components.types import FINAL, Layer
+from components.types import FINAL
 
 if TYPE_CHECKING:
     from components.html_export import View
@@ -52,7 +53,7 @@ def map_(
     compared = bool(vs_model or vs_texts or vs_layer)
     chosen, drawn, corner = inputs.pair_filter(tokens, label, relation), inputs.plane(plane, quantity, labelled), inputs.box(box)
     models, read = inputs.offer([model, vs_model or model], [texts, vs_texts or texts], device)
-    at = [(read[k], models[k], PairOptions(layer=_layer(name), special_tokens=not no_special_tokens))
+    at = [(read[k], models[k], PairOptions(layer=layer_of(name), special_tokens=not no_special_tokens))
           for k, name in enumerate([layer, vs_layer or layer][:1 + compared])]
     with terminal_progress() as progress:
         # A filter is one of the first map's texts; another corpus has labels and lengths of its own.
@@ -77,7 +78,7 @@ def layers(
     models, read = inputs.offer(_few(model or [USUAL_MODEL, *USUAL]), [texts], device)
     with terminal_progress() as progress:
         data = inputs.layers_of(read[0], models, progress)
-    at = _layer(layer)
+    at = layer_of(layer)
     if isinstance(at, int) and not 0 <= at <= data.first.curves.n_layers:
         raise DataError("--layer", f"must be from 0 to {data.first.curves.n_layers}, or {FINAL}", str(at), "choose a layer")
     _save(layers_view(data, quantity, at, published=published), out)
@@ -130,7 +131,7 @@ def pair(
         raise DataError("--text-a and --text-b", "must be given together", "one of them", "give both")
     inputs.one_of("--plane", plane, pair_data.PLANES)
     inputs.one_of("--tint", tint, tuple(pair_data.TINTS))
-    at, special = _layer(layer), not no_special_tokens
+    at, special = layer_of(layer), not no_special_tokens
     models, read = inputs.offer(_few(model or [USUAL_MODEL]), [texts], device)
     if text_a is not None and text_b is not None:
         chosen = Chosen(pair_data.checked("A", text_a), pair_data.checked("B", text_b), "typed", own=True)
@@ -147,15 +148,6 @@ def pair(
         shown_plane = inputs.ready(lambda: found[0].projection(at, plane), progress)
     whole = inputs.stored_map(read[0], models[0], PairOptions(layer=at, special_tokens=special))
     _save(pair_view(found[0], at, chosen, shown_plane, tint, pair_references.among(whole, found[0]), found, read[0]), out)
-
-
-def _layer(text: str) -> Layer:
-    if text == FINAL:
-        return FINAL
-    try:
-        return int(text)
-    except ValueError:
-        raise DataError("--layer", f"must be a number from 0 or {FINAL!r}", repr(text), "choose a layer") from None
 
 
 def _few(names: list[str]) -> list[str]:

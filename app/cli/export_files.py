@@ -6,6 +6,7 @@ import os
 import tempfile
 from pathlib import Path
 
+from app.cli.outputs import check_place, put_in_place
 from components.errors import DataError
 
 
@@ -15,18 +16,7 @@ def check_html(path: Path, texts: str = "") -> None:
     Raises:
         DataError: with what is wrong with it.
     """
-    if path.suffix.lower() not in (".html", ".htm"):
-        raise DataError("--out", "must end in .html", repr(path.name), "add the ending")
-    if path.is_dir():
-        raise DataError("--out", "must be a file", f"a folder, {str(path)!r}", "add a file name")
-    if texts and path.exists() and os.path.exists(texts) and path.samefile(texts):
-        raise DataError("--out", "must not replace the file of texts", f"{str(path)!r} for both", "choose another name")
-    try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".poolscope-")
-    except OSError as error:
-        raise unwritable(path, error) from error
-    os.close(handle)
-    os.unlink(name)
+    check_place(path, (".html", ".htm"), "must end in .html", "add the ending", texts)
 
 
 def write_text(path: Path, text: str) -> int:
@@ -40,11 +30,7 @@ def write_text(path: Path, text: str) -> int:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=".poolscope-")
         with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
             file.write(text)
-        # mkstemp makes files for their owner alone; a page is an ordinary file.
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(name, 0o666 & ~mask)
-        os.replace(name, path)
+        put_in_place(Path(name), path)
     except OSError as error:
         if name:
             Path(name).unlink(missing_ok=True)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from app.cli.outputs import check_asked
 from app.cli.progress import terminal_progress
 from app.settings import settings
-from components.errors import DataError
 
 if TYPE_CHECKING:
     from components.layer_curves import LayerCurves
@@ -39,13 +39,7 @@ def layers(
     from components.models import resolve_model
 
     start = time.perf_counter()
-    if out is None and not json_:
-        raise DataError("--out", "must name a .csv or .parquet file, unless --json is given", "neither",
-                        "add --out layers.csv or --json")
-    if out is not None:
-        from app.cli.tables import check_output
-
-        check_output(out, texts)
+    check_asked(out, json_, "layers", texts)
     ref = resolve_model(model, revision=revision, download=True)
     own = settings()
     corpus = load_corpus(texts, column, limits=own.limits)

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from app.cli.outputs import check_asked, layer_of
 from app.cli.progress import terminal_progress
 from app.settings import settings
 from components.errors import DataError, shown
 from components.pair_map import ARRAY_LIMIT, EXACT, PUBLISHED, UNKNOWN_WARNING, PairMap, PairOptions
 from components.pair_parts import n_pairs_of
-from components.types import FINAL, Layer
+from components.types import FINAL
 
 if TYPE_CHECKING:
     from components.models import ModelRef
@@ -55,14 +56,8 @@ def pairs(
         for name, given in (("MODEL", model), ("TEXTS", texts)):
             if given is None:
                 raise typer.BadParameter(f"Missing argument '{name}', unless --token-states is given.")
-    if out is None and not json_:
-        raise DataError("--out", "must name a .csv or .parquet file, unless --json is given", "neither",
-                        "add --out pairs.csv or --json")
-    if out is not None:
-        from app.cli.tables import check_output
-
-        check_output(out, str(token_states or texts))
-    options = PairOptions(layer=_layer(layer), special_tokens=not no_special, prompt=prompt, float64=float64,
+    check_asked(out, json_, "pairs", str(token_states or texts))
+    options = PairOptions(layer=layer_of(layer), special_tokens=not no_special, prompt=prompt, float64=float64,
                           numerics=PUBLISHED if as_published else EXACT, sample=sample, all_pairs=all_pairs)
     where = device or settings().device
     if token_states is not None:
@@ -222,14 +217,3 @@ def _summary(options: PairOptions, stored: StoredResult, writing: float) -> dict
 
 def _ends(low: float | None, high: float | None) -> list[float] | None:
     return None if low is None or high is None else [low, high]
-
-
-def _layer(text: str) -> Layer:
-    if text == FINAL:
-        return FINAL
-    try:
-        return int(text)
-    except ValueError:
-        raise DataError("--layer", f"must be a number from 0 or {FINAL!r}", repr(text), "choose a layer") from None
-
-

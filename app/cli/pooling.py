@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from app.cli.outputs import check_asked
 from app.cli.progress import terminal_progress
 from app.settings import settings
-from components.errors import DataError
 
 if TYPE_CHECKING:
     from components.pooling_result import PoolingResult, Row
@@ -42,13 +42,7 @@ def pooling(
     from components.retrieval_sets import load_retrieval_set
 
     start = time.perf_counter()
-    if out is None and not json_:
-        raise DataError("--out", "must name a .csv or .parquet file, unless --json is given", "neither",
-                        "add --out pooling.csv or --json")
-    if out is not None:
-        from app.cli.tables import check_output
-
-        check_output(out, folder)
+    check_asked(out, json_, "pooling", folder)
     ref = resolve_model(model, revision=revision, download=True)
     own = settings()
     of = load_retrieval_set(folder, own.limits)

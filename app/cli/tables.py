@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
+from app.cli.outputs import put_in_place
 from components.cells import inert
 from components.errors import DataError
 from components.pair_map import PairMap
@@ -22,28 +23,6 @@ from components.types import FloatArray, PairList
 
 COLUMNS = ("text1", "text2", "d_mu", "d_sigma", "size", "shape", "align", "socm")
 CHUNK = 500_000
-
-
-def check_output(path: Path, texts: str) -> None:
-    """Refuses, before anything is computed, an output that cannot be written, or that would replace the texts.
-
-    Raises:
-        DataError: with the path and what is wrong with it.
-    """
-    if path.suffix.lower() not in (".csv", ".parquet"):
-        raise DataError("--out", "must end in .csv or .parquet", repr(path.name), "choose one of these")
-    try:
-        if path.is_dir():
-            raise DataError("--out", "must be a file", f"a folder, {str(path)!r}", "add a file name")
-        if path.exists() and os.path.exists(texts) and path.samefile(texts):
-            raise DataError("--out", "must not replace the file of texts", f"{str(path)!r} for both",
-                            "choose another name")
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".poolscope-")
-    except OSError as error:
-        raise DataError("--out", "must lie in a folder that can be written",
-                        f"{str(path.parent)!r} ({error.strerror})", "choose another folder") from error
-    os.close(handle)
-    os.unlink(name)
 
 
 class _Writer:
@@ -67,11 +46,7 @@ class _Writer:
 
     def close(self) -> None:
         self._out.close()
-        # mkstemp makes files for their owner alone; a table is an ordinary file.
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(self.temporary, 0o666 & ~mask)
-        os.replace(self.temporary, self.path)
+        put_in_place(self.temporary, self.path)
 
     def abandon(self) -> None:
         with suppress(OSError):  # what it still holds back cannot be written either

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from app.cli.outputs import check_asked
 from app.cli.progress import terminal_progress
 from app.settings import settings
 from components.errors import DataError, shown
@@ -45,15 +46,9 @@ def truncation(
     from components.truncation_result import TruncationOptions, TruncationResult
 
     start = time.perf_counter()
-    if out is None and not json_:
-        raise DataError("--out", "must name a .csv or .parquet file, unless --json is given", "neither",
-                        "add --out truncation.csv or --json")
+    check_asked(out, json_, "truncation", folder)
     if not 0 < points < 100:
         raise DataError("--points", "must lie between 0 and 100", shown(points), "give a loss such as 2")
-    if out is not None:
-        from app.cli.tables import check_output
-
-        check_output(out, folder)
     wanted = _dims(dims)
     ref = resolve_model(model, revision=revision, download=True)
     own = settings()
