@@ -6,16 +6,14 @@ that nobody takes the vectors without it for the model's.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from components.errors import ModelError, shown
-from components.models import ModelRef
+from components.models import ModelRef, leads_outside, read_json
 from components.types import FloatArray
 
 KNOWN = ("Transformer", "Pooling", "Normalize", "Dense", "LayerNorm", "Dropout")
@@ -45,10 +43,10 @@ def after_pooling(ref: ModelRef) -> AfterPooling:
         ModelError: a file that is not JSON, a path that leads outside, pickled or missing weights, an activation that is no
             module of torch.
     """
-    listed = _json(ref.folder / "modules.json", ref, list) or []
+    listed = read_json(ref.folder / "modules.json", default=[])
     kinds = [(str(m.get("type", "")).rsplit(".", 1)[-1], str(m.get("path", ""))) for m in listed if isinstance(m, dict)]
     pooling = next((path for kind, path in kinds if kind == "Pooling"), "1_Pooling")
-    config = {} if _outside(pooling) else _json(ref.folder / pooling / "config.json", ref, dict) or {}
+    config = {} if leads_outside(pooling) else read_json(ref.folder / pooling / "config.json", default={})
     layers = [(kind, _load(kind, path, ref)) for kind, path in kinds if kind in ("Dense", "LayerNorm")]
 
     def apply(vectors: FloatArray) -> FloatArray:
@@ -68,7 +66,7 @@ def after_pooling(ref: ModelRef) -> AfterPooling:
 
 def _load(kind: str, path: str, ref: ModelRef) -> Any:
     called = f"module {shown(path)} of model {ref.model_id}"
-    if _outside(path):
+    if leads_outside(path):
         raise ModelError("modules.json", "must name folders inside the model", shown(path), "mend the file")
     if not (ref.folder / path / "model.safetensors").is_file():
         pickled = (ref.folder / path / "pytorch_model.bin").is_file()
@@ -82,21 +80,6 @@ def _load(kind: str, path: str, ref: ModelRef) -> Any:
     except Exception as error:
         raise ModelError(called, "must load with sentence-transformers", f"{type(error).__name__}: {shown(str(error))}",
                          "save the model again") from error
-
-
-def _outside(path: str) -> bool:
-    return ".." in Path(path).parts or Path(path).is_absolute()
-
-
-def _json(path: Path, ref: ModelRef, kind: type) -> Any:
-    if not path.is_file():
-        return None
-    try:
-        found = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise ModelError(f"file {path.name} of model {ref.model_id}", "must be JSON", type(error).__name__,
-                         "fetch or save the model again") from error
-    return found if isinstance(found, kind) else None
 
 
 def has_pooler(ref: ModelRef, subfolder: str) -> bool:

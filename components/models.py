@@ -197,18 +197,18 @@ def check_folder(folder: Path, name: str) -> None:
 
 def declared(folder: Path) -> Declared:
     """Reads pooling, normalisation, prompts and length limit from the model's own files, never from a family table."""
-    modules = _read_json(folder / "modules.json", default=[])
+    modules = read_json(folder / "modules.json", default=[])
     kinds = [(str(m.get("type", "")).rsplit(".", 1)[-1], str(m.get("path", ""))) for m in modules
              if isinstance(m, dict)]
     subfolder = next((path for kind, path in kinds if kind == "Transformer"), "")
-    if _leads_outside(subfolder):
+    if leads_outside(subfolder):
         raise ModelError("modules.json", "must name folders inside the model", shown(subfolder), "mend the file")
     pooling_path = next((path for kind, path in kinds if kind == "Pooling"), "1_Pooling")
     pooling, source = _declared_pooling(folder, pooling_path)
     sentence = _first_json(folder / subfolder, "sentence_bert_config.json", "sentence_roberta_config.json",
                            "sentence_distilbert_config.json", "sentence_xlm-roberta_config.json",
                            "sentence_mpnet_config.json")
-    st = _read_json(folder / "config_sentence_transformers.json", default={})
+    st = read_json(folder / "config_sentence_transformers.json", default={})
     prompts = st.get("prompts")
     prompts = {str(k): str(v) for k, v in prompts.items()} if isinstance(prompts, dict) else {}
     length = sentence.get("max_seq_length")
@@ -218,7 +218,7 @@ def declared(folder: Path) -> Declared:
 
 
 def _declared_pooling(folder: Path, path: str) -> tuple[str | None, str | None]:
-    config = {} if _leads_outside(path) else _read_json(folder / path / "config.json", default={})
+    config = {} if leads_outside(path) else read_json(folder / path / "config.json", default={})
     file = f"{path}/config.json"
     single = config.get("pooling_mode")
     if isinstance(single, str):
@@ -230,18 +230,24 @@ def _declared_pooling(folder: Path, path: str) -> tuple[str | None, str | None]:
     return ("+".join(names), f"{file}: {', '.join(keys)}") if names else (None, None)
 
 
-def _leads_outside(path: str) -> bool:
+def leads_outside(path: str) -> bool:
+    """Whether a path that a model's file names leaves the model's folder."""
     return ".." in Path(path).parts or Path(path).is_absolute()
 
 
 def _first_json(folder: Path, *names: str) -> dict[str, Any]:
     for name in names:
         if (folder / name).is_file():
-            return dict(_read_json(folder / name, default={}))
+            return dict(read_json(folder / name, default={}))
     return {}
 
 
-def _read_json(path: Path, default: Any) -> Any:
+def read_json(path: Path, default: Any) -> Any:
+    """One of a model's JSON files; ``default``, a list or an object, where there is none.
+
+    Raises:
+        ModelError: no JSON, or not of the default's kind.
+    """
     if not path.is_file():
         return default
     try:
@@ -297,7 +303,7 @@ def hidden_size(ref: ModelRef) -> int:
 
 def _configured(ref: ModelRef, what: str, keys: Sequence[str]) -> int:
     """The first of these whole numbers that config.json holds; families name one thing differently."""
-    config = _read_json(ref.folder / declared(ref.folder).subfolder / "config.json", default={})
+    config = read_json(ref.folder / declared(ref.folder).subfolder / "config.json", default={})
     for key in keys:
         if isinstance(config.get(key), int):
             return int(config[key])

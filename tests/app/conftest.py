@@ -3,6 +3,7 @@
 import pytest
 import streamlit as st
 
+from app.settings import settings
 from tests.app.command import LINES
 
 
@@ -22,6 +23,15 @@ def place(tmp_path, monkeypatch):
     monkeypatch.setenv("POOLSCOPE_STORE", str(here / "store"))
     (here / "texts.txt").write_text("\n".join(LINES) + "\n")
     return here
+
+
+@pytest.fixture
+def own_store(tmp_path, monkeypatch):
+    """A store that only this test has, and settings read anew."""
+    monkeypatch.setenv("POOLSCOPE_STORE", str(tmp_path / "store"))
+    settings.cache_clear()
+    yield tmp_path / "store"
+    settings.cache_clear()
 
 
 @pytest.fixture

@@ -10,19 +10,10 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app.settings import settings
 from tests.app.pages import metrics, open_page
 from tests.test_import_rules import ROOT
 
-pytestmark = pytest.mark.usefixtures("fresh_caches")
-
-
-@pytest.fixture(autouse=True)
-def own_store(tmp_path, monkeypatch):
-    monkeypatch.setenv("POOLSCOPE_STORE", str(tmp_path / "store"))
-    settings.cache_clear()
-    yield tmp_path / "store"
-    settings.cache_clear()
+pytestmark = pytest.mark.usefixtures("fresh_caches", "own_store")
 
 
 def npy(array: np.ndarray) -> bytes:

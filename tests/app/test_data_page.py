@@ -27,16 +27,8 @@ from components.token_pair import pair_numbers
 from tests.app.pages import metrics, open_page
 from tests.app.retrieval_files import small_set
 
-pytestmark = pytest.mark.usefixtures("fresh_caches")
+pytestmark = pytest.mark.usefixtures("fresh_caches", "own_store")
 TEXTS = load_corpus("encyclopedia").texts[:12]
-
-
-@pytest.fixture(autouse=True)
-def own_store(tmp_path, monkeypatch):
-    monkeypatch.setenv("POOLSCOPE_STORE", str(tmp_path / "store"))
-    settings.cache_clear()
-    yield tmp_path / "store"
-    settings.cache_clear()
 
 
 def csv(texts=TEXTS, header="text,kind", label="a") -> bytes:

@@ -12,15 +12,7 @@ from components.models import MODELS_DIR
 from tests.app.pages import open_page
 from tests.app.test_data_page import errors
 
-pytestmark = pytest.mark.usefixtures("fresh_caches")
-
-
-@pytest.fixture(autouse=True)
-def own_store(tmp_path, monkeypatch):
-    monkeypatch.setenv("POOLSCOPE_STORE", str(tmp_path / "store"))
-    settings.cache_clear()
-    yield
-    settings.cache_clear()
+pytestmark = pytest.mark.usefixtures("fresh_caches", "own_store")
 
 
 @pytest.fixture

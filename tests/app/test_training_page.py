@@ -20,11 +20,8 @@ pytestmark = pytest.mark.usefixtures("fresh_caches")
 
 
 @pytest.fixture(autouse=True)
-def store(tmp_path, monkeypatch):
-    monkeypatch.setenv("POOLSCOPE_STORE", str(tmp_path / "store"))
-    settings.cache_clear()
-    yield tmp_path / "store"
-    settings.cache_clear()
+def store(own_store):
+    return own_store
 
 
 def opened(**query: str) -> AppTest:

@@ -112,6 +112,25 @@ class Watched:
         self.settle()
         return time.perf_counter() - start
 
+    def compute(self, label: str) -> None:
+        """Presses a button that starts a computation, and waits for its end."""
+        button = self.page.get_by_role("button", name=label)
+        button.wait_for(timeout=60_000)
+        self.settle()
+        button.click()
+        button.wait_for(state="detached", timeout=60_000)
+        self.page.get_by_role("button", name="Cancel").wait_for(state="detached", timeout=240_000)
+        self.settle()
+
+    def save(self, label: str) -> Path:
+        """Presses a button that saves a file; gives the file, under its own ending."""
+        with self.page.expect_download(timeout=60_000) as saving:
+            self.page.get_by_role("button", name=label, exact=True).click()
+        download = saving.value
+        path = Path(download.path()).with_suffix("." + download.suggested_filename.rsplit(".", 1)[1])
+        download.save_as(path)
+        return path
+
     def settle(self) -> None:
         ready = "[data-testid=stApp][data-test-script-state=notRunning]"
         self.page.wait_for_selector(ready, timeout=60_000)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import struct
 import xml.etree.ElementTree as ET
-from pathlib import Path
 
 import pandas as pd
 import plotly.io
@@ -26,15 +25,7 @@ def panel(visit, computed):
         page.page.get_by_role("button", name="as JSON").first.wait_for()
         page.settle()
 
-        def save(label: str) -> Path:
-            with page.page.expect_download(timeout=60_000) as saving:
-                page.page.get_by_role("button", name=label, exact=True).click()
-            download = saving.value
-            path = Path(download.path()).with_suffix("." + download.suggested_filename.rsplit(".", 1)[1])
-            download.save_as(path)
-            return path
-
-        return page, save
+        return page, page.save
 
     return open_
 

@@ -24,10 +24,7 @@ def measured(browser, server, computed):
     page = Watched(browser, server)
     page.open(LINK)
     for label in ("Measure 8 layers", "Measure 6 layers"):
-        page.page.get_by_role("button", name=label).click()
-        page.page.get_by_role("button", name=label).wait_for(state="detached")
-        page.page.get_by_role("button", name="Cancel").wait_for(state="detached", timeout=180_000)
-        page.settle()
+        page.compute(label)
     page.page.wait_for_selector(CURVES, timeout=60_000)
     assert not page.problems
     page.context.close()
@@ -101,12 +98,7 @@ def test_exports_open_again(server, visit, measured):
     page.page.get_by_text("Export", exact=True).click()
     page.page.get_by_role("button", name="Curves as JSON").wait_for()
     page.settle()
-    with page.page.expect_download(timeout=60_000) as saving:
-        page.page.get_by_role("button", name="Curves as JSON", exact=True).click()
-    figure = plotly.io.read_json(saving.value.path())
-    about = figure.layout.meta
+    about = plotly.io.read_json(page.save("Curves as JSON")).layout.meta
     assert about["models"] == "all-MiniLM-L6-v2, nano-backbone" and about["corpus"] == "sixty.txt" and json.loads(about["versions"])
-    with page.page.expect_download(timeout=60_000) as saving:
-        page.page.get_by_role("button", name="Per text as CSV", exact=True).click()
-    head = saving.value.path().read_text("utf-8").splitlines()
+    head = page.save("Per text as CSV").read_text("utf-8").splitlines()
     assert head[0].startswith("model,text,layer,head,quantity,value,about: models") and len(head) > 60 * 80

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pandas as pd
 import plotly.io
 import pytest
@@ -154,19 +152,12 @@ def test_pair_figures_and_tables_are_saved_and_say_what_they_are(visit, tokens):
     page.page.get_by_role("button", name="as JSON").first.wait_for()
     page.settle()
 
-    def save(label: str) -> Path:
-        with page.page.expect_download(timeout=60_000) as saving:
-            page.page.get_by_role("button", name=label, exact=True).click()
-        path = Path(saving.value.path()).with_suffix("." + saving.value.suggested_filename.rsplit(".", 1)[1])
-        saving.value.save_as(path)
-        return path
-
     for label in ("Plane", "Layers", "Cosines", "Transport"):
-        figure = plotly.io.read_json(save(f"{label} as JSON"))
+        figure = plotly.io.read_json(page.save(f"{label} as JSON"))
         assert figure.layout.meta["model"] == "all-MiniLM-L6-v2" and "all-MiniLM-L6-v2, final layer" in figure.layout.title.text
         assert figure.layout.meta["revision"] and figure.layout.meta["text A"] and "numpy" in figure.layout.meta["versions"]
-    assert save("Plane as PNG").read_bytes().startswith(b"\x89PNG")
-    table, csv = pd.read_parquet(save("Tokens as Parquet")), pd.read_csv(save("Tokens as CSV"))
+    assert page.save("Plane as PNG").read_bytes().startswith(b"\x89PNG")
+    table, csv = pd.read_parquet(page.save("Tokens as Parquet")), pd.read_csv(page.save("Tokens as CSV"))
     assert table.attrs["layer"] == "final" and table.loc[0, "token"] == "[CLS]" and len(csv) == len(table)
     assert table.groupby("text")["Share of the spread"].sum().round(6).tolist() == [1, 1]
 

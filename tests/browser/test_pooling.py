@@ -26,13 +26,7 @@ def measured(browser, server):
         if label.startswith("Encode"):
             page.page.get_by_role("radio", name="Faults").or_(page.page.get_by_role("button", name="Faults")).first.click()
             page.page.wait_for_url("**part=Faults**")
-        button = page.page.get_by_role("button", name=label)
-        button.wait_for(timeout=60_000)
-        page.settle()
-        button.click()
-        button.wait_for(state="detached", timeout=60_000)
-        page.page.get_by_role("button", name="Cancel").wait_for(state="detached", timeout=240_000)
-        page.settle()
+        page.compute(label)
     page.page.wait_for_selector(ROWS, timeout=60_000)
     assert not page.problems
     page.context.close()
@@ -93,7 +87,5 @@ def test_exports_open_again(visit, measured):
     page.page.get_by_text("Export", exact=True).click()
     page.page.get_by_role("button", name="All metrics as CSV").wait_for()
     page.settle()
-    with page.page.expect_download(timeout=60_000) as saving:
-        page.page.get_by_role("button", name="All metrics as CSV", exact=True).click()
-    table = pd.read_csv(saving.value.path())
+    table = pd.read_csv(page.save("All metrics as CSV"))
     assert {"pooling", "metric", "value", "p (Holm)"} <= set(table.columns) and set(table["about: model"]) == {"nano-cls"}

@@ -65,18 +65,12 @@ def test_what_is_saved_opens_again(visit, cut):
     page = visit()
     page.open(cut + "&points=10")
     page.page.wait_for_selector(CURVES)
-    with page.page.expect_download(timeout=60_000) as saving:
-        page.page.get_by_role("button", name="Save as embedding.yaml").click()
-    written = yaml.safe_load(saving.value.path().read_text("utf-8"))
+    written = yaml.safe_load(page.save("Save as embedding.yaml").read_text("utf-8"))
     assert written["embedding"]["model"] == "nano-mrl" and written["embedding"]["truncate_dim"] in (8, 16, 32, 64, 128)
     page.page.get_by_text("Export", exact=True).click()
     page.page.get_by_role("button", name="Curves as JSON").wait_for()
     page.settle()
-    with page.page.expect_download(timeout=60_000) as saving:
-        page.page.get_by_role("button", name="Curves as JSON", exact=True).click()
-    about = plotly.io.read_json(saving.value.path()).layout.meta
+    about = plotly.io.read_json(page.save("Curves as JSON")).layout.meta
     assert about["models"] == "nano-mrl, nano-contrastive" and about["set"] == "passages"
-    with page.page.expect_download(timeout=60_000) as saving:
-        page.page.get_by_role("button", name="Every number as CSV", exact=True).click()
-    head = saving.value.path().read_text("utf-8").splitlines()
+    head = page.save("Every number as CSV").read_text("utf-8").splitlines()
     assert head[0].startswith("model,dim,dtype,metric,value,low,high,about: models") and len(head) > 2 * 6 * 3 * 10
